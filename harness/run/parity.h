@@ -1,0 +1,47 @@
+/* Parity: what a step left behind, as digests, and the verdict of one plan against plan `none`.
+ *
+ * A digest is XXH3-128 (xxhash) over the raw little-endian bytes of the tensors of one kind, in order of value; anyone can
+ * check it. */
+#ifndef CK_PARITY_H
+#define CK_PARITY_H
+
+#include "harness/run/run.h"
+
+typedef enum ck_digest_kind {
+	CK_DIGEST_LOSS,
+	CK_DIGEST_GRADIENTS, /* all parameter gradients */
+	CK_DIGEST_INPUT,     /* gradient of the inputs that have one */
+	CK_DIGEST_STATE,     /* buffers after the step: BatchNorm mean, variance, count */
+	CK_DIGEST_RANDOM,    /* the random stream's position */
+	CK_DIGEST_KINDS
+} ck_digest_kind;
+extern const char *const ck_digest_names[CK_DIGEST_KINDS]; /* "loss", "gradients", "input", "state", "random" */
+
+typedef struct ck_digest {
+	uint64_t hi, lo;
+} ck_digest;
+
+/* Everything a step leaves: a digest per value (buffers and gradients) so that a difference can be named, and one per kind. */
+typedef struct ck_outcome {
+	double loss;
+	ck_digest kind[CK_DIGEST_KINDS];
+	bool has[CK_DIGEST_KINDS]; /* the case has this kind at all */
+	ck_digest *value;          /* by value: its gradient's digest, or a buffer's content's */
+	int nvalues;
+	size_t live_peak;
+	bool finite;       /* loss and all gradients are finite */
+	bool some_nonzero; /* some gradient is not zero: else the comparison proves nothing */
+} ck_outcome;
+
+typedef enum ck_verdict { CK_BITWISE, CK_WITHIN_NOISE, CK_PARITY_FAILED } ck_verdict;
+extern const char *const ck_verdict_names[]; /* "bitwise", "within-noise", "failed" */
+
+/* Runs one checked step from fresh initial values and takes the outcome. CK_FAILED: the run itself was refused. */
+ck_status ck_outcome_take(const ck_program *p, ck_memory *m, uint64_t seed, const void *const *batch, ck_outcome *o,
+			  ck_err *err);
+void ck_outcome_free(ck_outcome *o);
+
+/* Compares with the baseline's; on a difference `why` names the first value that differs, and how many do. */
+ck_verdict ck_outcome_compare(const ck_graph *g, const ck_outcome *baseline, const ck_outcome *o, ck_err *why);
+
+#endif

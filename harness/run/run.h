@@ -1,0 +1,73 @@
+/* Running: kernels bound to a graph, programs bound to memory, one training step.
+ *
+ *     graph ──▶ ck_session (kernels, workspace sizes) ─┐
+ *     schedule ──▶ trace, layout ──────────────────────┴─▶ ck_program ──▶ ck_program_run(program, memory)
+ */
+#ifndef CK_RUN_H
+#define CK_RUN_H
+
+#include "harness/plan/layout.h"
+
+/* A graph on a device: every op's kernel, prepared once. Borrows graph and device. */
+typedef struct ck_session {
+	const ck_graph *graph;
+	const ck_backend *backend;
+	ck_device *device;
+	ck_kernel **kernels;                            /* by op; equal ops share */
+	size_t *workspace_forward, *workspace_backward; /* by op */
+	struct ck_kernel_table *table;                  /* private */
+} ck_session;
+
+ck_status ck_session_open(const ck_graph *g, const ck_backend *b, ck_device *d, ck_session **s, ck_err *err);
+void ck_session_close(ck_session *s);
+ck_workspaces ck_session_workspaces(const ck_session *s);
+
+/* A schedule made ready: checked, laid out, every pointer resolved to an offset. Borrows the session. */
+typedef struct ck_program {
+	const ck_session *session;
+	ck_trace trace;
+	ck_layout layout;
+	struct ck_call *calls; /* private */
+	int ncalls;
+} ck_program;
+
+ck_status ck_program_make(const ck_session *s, const ck_schedule *schedule, ck_program **p, ck_err *err);
+void ck_program_free(ck_program *p);
+
+/* One piece of device memory in which programs of one session take turns. */
+typedef struct ck_memory {
+	const ck_session *session;
+	char *base;
+	size_t bytes;
+} ck_memory;
+
+/* bytes: the largest arena of the programs that will run in it. CK_MISSING, with the figure, when there is not so much. */
+ck_status ck_memory_open(const ck_session *s, size_t bytes, ck_memory *m, ck_err *err);
+void ck_memory_close(ck_memory *m);
+
+/* Gives parameters and buffers their start values, drawn from the seed; and the batch likewise unless `batch` gives it: by
+ * input value, host data of that value's dtype and bytes, NULL where it is to be drawn. layout: any program's of the session.
+ */
+ck_status ck_memory_init(ck_memory *m, const ck_layout *l, uint64_t seed, const void *const *batch, ck_err *err);
+
+typedef struct ck_step {
+	uint64_t seed;
+	uint32_t step; /* counts steps: dropout draws other masks in each */
+	bool check;    /* poison what is dropped or not yet written, own every byte, find the live peak; slow */
+	/* out */
+	size_t live_peak;   /* with check: the most bytes owned at once, persistent ones included; found from what happens, not
+			       from the trace */
+	double *op_seconds; /* NULL, or room for 2 * nops: adds each call's time to [op] (F) or [nops + op] (B) */
+} ck_step;
+
+/* Runs the program once. Without check nothing is allocated. CK_FAILED when a check of the run itself fails (overlap,
+ * prediction). */
+ck_status ck_program_run(const ck_program *p, ck_memory *m, ck_step *step, ck_err *err);
+
+/* Where a value or gradient lies after the run: parameters, buffers, inputs, and the gradients that stay. NULL when it has
+ * none. */
+void *ck_program_value(const ck_program *p, const ck_memory *m, ck_value v);
+void *ck_program_gradient(const ck_program *p, const ck_memory *m, ck_value v);
+double ck_program_loss(const ck_program *p, const ck_memory *m);
+
+#endif

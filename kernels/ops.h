@@ -1,0 +1,190 @@
+/* The ops: what each computes, what its backward reads, what it costs. And the backend: who computes it.
+ *
+ * An op is described by a ck_op_desc: its kind, its attributes, and dtype and shape of every tensor it touches. From that alone
+ *   - ck_op_contract() tells planners and schedules what the backward needs,
+ *   - a backend prepares a kernel (primitives created, workspace sized), which is then run any number of times.
+ * A desc holds no names, values or pointers, so equal ops share one kernel.
+ *
+ * Tensor order per kind. M is the product of all leading extents; [..] is optional and present by attribute.
+ * `real` is the dtype of the graph's arithmetic (f32, or f64 for the reference backend).
+ *
+ *   kind       in                                          out             stash
+ *   LINEAR     x(M,K) w(N,K) [b(N)] [r(M,N)]               y(M,N)          [z(M,N)]    z: before activation; for GELU only
+ *   CONV2D     x(N,H,W,C) w(O,kh,kw,C/g) [b(O)]            y(N,OH,OW,O)
+ *   BATCHNORM  x(..,C) gamma beta rmean rvar count [r]     y(..,C)         mean(C) rstd(C)   no stash in evaluation
+ *   LAYERNORM  x(..,C) gamma(C) beta(C)                    y(..,C)         mean(M) rstd(M)
+ *   ACT        x                                           y
+ *   SCORES     qkv(B,T,3C)                                 s(B,H,T,T)
+ *   SOFTMAX    s(B,H,T,T)                                  p(B,H,T,T)
+ *   WSUM       p(B,H,T,T) qkv(B,T,3C)                      y(B,T,C)
+ *   DROPOUT    x [r]                                       y
+ *   ADD        a b                                         y
+ *   EMBEDDING  ids(B,T):i32 wte(V,C) [wpe(S,C), S >= T]    y(B,T,C)
+ *   MAXPOOL    x(N,H,W,C)                                  y(N,OH,OW,C)    at(N,OH,OW,C):u8   place in the window, row-major
+ *   AVGPOOL    x(N,H,W,C)                                  y(N,OH,OW,C)
+ *   FLATTEN    x(N,..)                                     y(N,rest)
+ *   XENT       logits(M,V) target(M..):i32                 loss(1)         lse(M)     mean over rows of lse - logit[target]
+ *
+ * What they compute:
+ *   LINEAR     z = x w^T + b;  y = r + dropout(act(z)). r and an activation do not come together.
+ *   BATCHNORM  training: over all rows per channel, biased variance normalises; y = act(gamma (x - mean) rstd + beta + r).
+ *              On a first forward (not a recompute): rmean += momentum (mean - rmean), rvar += momentum (unbiased var - rvar),
+ *              count += 1 (count is an i32 of one element). Evaluation: mean, rstd from rmean, rvar; no state changes.
+ *              act is none or ReLU. As torch.nn.BatchNorm2d.
+ *   SCORES     s[b,h,i,j] = scale * <q[b,i,h,:], k[b,j,h,:]>; qkv holds q, k, v side by side, each (B,T,H,C/H). As GPT-2's
+ * c_attn. SOFTMAX    over the last extent; causal: j > i is masked, p there is exactly 0 and s there is never read. WSUM
+ * y[b,i,h,:] = sum_j p[b,h,i,j] v[b,j,h,:] DROPOUT    y = r + x * keep / (1 - p). keep by counter, see philox.h: element e of
+ * this op in this step. EMBEDDING  y[b,t] = wte[ids[b,t]] + wpe[t] GELU       tanh form: 0.5 x (1 + tanh(sqrt(2/pi) (x +
+ * 0.044715 x^3))); erf form: 0.5 x (1 + erf(x / sqrt 2)). MAXPOOL    a tie goes to the first place of the window; padding is
+ * never chosen. AVGPOOL divides by the whole window (padding counts).
+ *
+ * The backward of an op reads only what its contract says, plus the gradient of its output, and gives the gradient of each
+ * input that needs one: written when acc[i] is false, added to when true. Sums run in an order fixed by the shapes and the
+ * number of threads alone, so that equal inputs give equal bits on every call.
+ */
+#ifndef CK_OPS_H
+#define CK_OPS_H
+
+#include "status.h"
+#include "tensor.h"
+
+#define CK_OP_KINDS(X)                                                                                                         \
+	X(LINEAR, "linear")                                                                                                    \
+	X(CONV2D, "conv2d")                                                                                                    \
+	X(BATCHNORM, "batchnorm")                                                                                              \
+	X(LAYERNORM, "layernorm")                                                                                              \
+	X(ACT, "act")                                                                                                          \
+	X(SCORES, "scores")                                                                                                    \
+	X(SOFTMAX, "softmax")                                                                                                  \
+	X(WSUM, "wsum")                                                                                                        \
+	X(DROPOUT, "dropout")                                                                                                  \
+	X(ADD, "add")                                                                                                          \
+	X(EMBEDDING, "embedding")                                                                                              \
+	X(MAXPOOL, "maxpool")                                                                                                  \
+	X(AVGPOOL, "avgpool")                                                                                                  \
+	X(FLATTEN, "flatten")                                                                                                  \
+	X(XENT, "xent")
+
+typedef enum ck_op_kind {
+#define X(name, text) CK_##name,
+	CK_OP_KINDS(X)
+#undef X
+	    CK_OP_KIND_COUNT
+} ck_op_kind;
+
+const char *ck_op_kind_name(ck_op_kind kind);
+
+typedef enum ck_act { CK_ACT_NONE, CK_ACT_RELU, CK_ACT_GELU_TANH, CK_ACT_GELU_ERF } ck_act;
+
+/* Attributes; an op reads only those that its kind names. */
+typedef struct ck_attr {
+	int kh, kw, stride, pad, groups; /* CONV2D, pools (groups: CONV2D) */
+	int heads;                       /* SCORES, WSUM */
+	bool causal;                     /* SOFTMAX */
+	bool bias;                       /* LINEAR, CONV2D: b is there. EMBEDDING: wpe is there */
+	bool residual;                   /* LINEAR, BATCHNORM, DROPOUT: r is there */
+	bool training;                   /* BATCHNORM */
+	ck_act act;                      /* LINEAR, BATCHNORM, ACT */
+	double p;                        /* LINEAR, DROPOUT: drop probability, 0 <= p < 1 */
+	double scale;                    /* SCORES */
+	double eps, momentum;            /* BATCHNORM, LAYERNORM */
+} ck_attr;
+
+enum { CK_MAX_IN = 7, CK_MAX_OUT = 1, CK_MAX_STASH = 2 };
+
+typedef struct ck_tensor_desc {
+	ck_dtype dtype;
+	ck_shape shape;
+} ck_tensor_desc;
+
+typedef struct ck_op_desc {
+	ck_op_kind kind;
+	ck_attr attr;
+	int nin, nout, nstash;
+	ck_tensor_desc in[CK_MAX_IN], out[CK_MAX_OUT], stash[CK_MAX_STASH];
+	unsigned needs; /* bit i: the gradient of in[i] is wanted. No bit: the op has no backward */
+} ck_op_desc;
+
+/* Given kind, attr, nin and in[], fills out[], stash[] and their counts; leaves needs alone. Refuses what does not fit together
+ * with a message that gives the shapes (the caller adds the op's name in front). `real` is the graph's arithmetic. */
+ck_status ck_op_infer(ck_op_desc *d, ck_dtype real, ck_err *err);
+
+/* What planners, schedules and layouts know of an op. Bit i of a mask is in[i], out[i], stash[i]. */
+typedef struct ck_contract {
+	unsigned reads_in, reads_out, reads_stash; /* what the backward reads, given d->needs */
+	unsigned differentiable;                   /* inputs that can have a gradient at all */
+	unsigned state;                            /* inputs that a first forward changes in place */
+	bool random;                               /* draws from the counter-based generator */
+	/* Buffers that may be one and the same. -1: none. in place forward: out[0] over in[i]. backward: gradient of in[i] over
+	 * the gradient of out[0] when it is written (not added), and over the saved in[i] itself */
+	int inplace_forward;
+	int inplace_backward;     /* the i of in[i] */
+	int inplace_backward_own; /* the i of in[i] */
+	/* An input's gradient falls into three equal parts of its last extent (q, k, v); the op's backward touches the parts in
+	 * this mask only. 7 for all but SCORES (3) and WSUM's qkv (4): that is why qkv needs no zeroing and no adding. */
+	uint8_t grad_parts[CK_MAX_IN];
+} ck_contract;
+
+ck_contract ck_op_contract(const ck_op_desc *d);
+
+/* FLOPs: a multiply-add counts two; elementwise work counts its arithmetic roughly, exps as one. Backward given d->needs. */
+double ck_op_flops_forward(const ck_op_desc *d);
+double ck_op_flops_backward(const ck_op_desc *d);
+
+/* ---- backend ---------------------------------------------------------------------------------------------------------- */
+
+/* One call's pointers. Unused ones are NULL. Every pointer is 64-byte aligned and holds the tensor that the desc describes. */
+typedef struct ck_args {
+	const void *in[CK_MAX_IN]; /* forward: all. backward: those of reads_in, others NULL */
+	void *state[CK_MAX_IN];    /* forward: state[i] == in[i] for the state inputs when this is a first forward, NULL in a
+				      recompute */
+	void *out[CK_MAX_OUT];     /* forward: written. backward: read, those of reads_out */
+	void *stash[CK_MAX_STASH]; /* forward: written. backward: read, those of reads_stash */
+	const void *dout;          /* backward: gradient of out[0]; NULL means the constant 1 (the loss) */
+	void *din[CK_MAX_IN];      /* backward: gradient of in[i], NULL where not needed */
+	bool acc[CK_MAX_IN];       /* backward: add to din[i] (true) or write it (false) */
+	void *workspace;           /* kernel->workspace_forward or _backward bytes */
+	uint64_t seed;             /* of the random stream */
+	uint32_t step, op;         /* its counter: which step, which op of the graph */
+} ck_args;
+
+/* A prepared op on a device. Backends embed it as their first member. */
+typedef struct ck_kernel {
+	size_t workspace_forward, workspace_backward; /* bytes */
+	void (*forward)(const struct ck_kernel *, const ck_args *);
+	void (*backward)(const struct ck_kernel *, const ck_args *); /* NULL when desc.needs is 0 */
+} ck_kernel;
+
+typedef struct ck_device ck_device; /* a backend's own context */
+
+typedef struct ck_backend {
+	const char *name;    /* "cpu", "ref" */
+	const char *summary; /* one line for `ckbench list devices` */
+	ck_dtype real;       /* arithmetic of graphs for this backend */
+
+	/* Opens device `index` with `threads` CPU threads (0: all that may be used). */
+	ck_status (*open)(int index, int threads, ck_device **device, ck_err *err);
+	void (*close)(ck_device *device);
+	/* Free text for records: library, version, instruction set. Owned by the device. */
+	const char *(*describe)(ck_device *device);
+	int (*threads)(ck_device *device);
+
+	/* Prepares a kernel; free with release. CK_USAGE when the backend has no such op (message says which). */
+	ck_status (*prepare)(ck_device *device, const ck_op_desc *desc, ck_kernel **kernel, ck_err *err);
+	void (*release)(ck_device *device, ck_kernel *kernel);
+
+	/* Device memory, 64-byte aligned, not initialised. CK_MISSING when there is not enough. */
+	ck_status (*alloc)(ck_device *device, size_t bytes, void **memory, ck_err *err);
+	void (*free)(ck_device *device, void *memory);
+	void (*write)(ck_device *device, void *to, const void *host, size_t bytes);  /* host to device */
+	void (*read)(ck_device *device, void *host, const void *from, size_t bytes); /* device to host */
+	void (*fill)(ck_device *device, void *to, int byte, size_t bytes);
+	void (*sync)(ck_device *device); /* returns when all that was started is done; optional, NULL: always so */
+} ck_backend;
+
+/* The registry: NULL-terminated. */
+extern const ck_backend *const ck_backends[];
+/* "cpu", "ref", "cuda:1". Unknown names are refused with the list of known ones (CK_USAGE). */
+ck_status ck_backend_find(const char *name, const ck_backend **backend, int *index, ck_err *err);
+
+#endif

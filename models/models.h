@@ -1,0 +1,58 @@
+/* The registry of models. A model is one file: a table of settings, and a function that builds its graph from them.
+ *
+ * A case is written `name`, or `name:setting=value,setting=value`. A preset is a name for such a text (`resnet18` stands for
+ * `cnn:depth=18,…`), and takes further settings in the same way. */
+#ifndef CK_MODELS_H
+#define CK_MODELS_H
+
+#include "harness/graph/graph.h"
+
+/* One setting: an integer, a fraction, or a word out of a list ("relu|gelu|gelu-erf"). */
+typedef struct ck_setting {
+	const char *name, *help;
+	const char *preset; /* default value, as text */
+	double least, most; /* range of a number; ignored for words */
+	const char *words;  /* NULL for a number */
+	bool fraction;      /* a number that need not be whole */
+} ck_setting;
+
+enum { CK_MAX_SETTINGS = 20 };
+
+/* How the case is built, beside the model's own settings. Dropout is a setting, "dropout", of every model. */
+typedef struct ck_build_options {
+	bool input_grad; /* compute the gradient of a real-valued input as well: checks want it, training does not */
+	bool evaluation; /* BatchNorm from its running statistics, no dropout */
+	bool no_fusion;
+} ck_build_options;
+
+typedef struct ck_settings { /* values in the order of the model's table */
+	const struct ck_model *model;
+	ck_build_options options;
+	double number[CK_MAX_SETTINGS]; /* for words: the word's place in its list */
+} ck_settings;
+
+typedef struct ck_model {
+	const char *name, *summary;
+	const ck_setting *settings; /* ends with a NULL name */
+	/* Builds the graph up to the loss and returns it; errors stick to the graph. */
+	ck_value (*build)(const ck_settings *s, ck_graph *g);
+} ck_model;
+
+typedef struct ck_preset {
+	const char *name, *stands_for, *summary;
+} ck_preset;
+
+extern const ck_model *const ck_models[]; /* NULL-terminated */
+extern const ck_preset ck_presets[];      /* ends with a NULL name */
+
+/* Reads a case; unknown names and values out of range are refused with what would be right (CK_USAGE). */
+ck_status ck_settings_read(ck_settings *s, const char *text, ck_err *err);
+double ck_setting_number(const ck_settings *s, const char *name); /* must exist in the model's table */
+ck_status ck_setting_change(ck_settings *s, const char *name, const char *value, ck_err *err);
+/* The whole case as one line that reads back to the same: every setting named. Returns malloc'd text. */
+char *ck_settings_text(const ck_settings *s);
+
+/* Builds and finishes the graph. */
+ck_status ck_model_build(const ck_settings *s, ck_dtype real, ck_graph **graph, ck_err *err);
+
+#endif
