@@ -32,11 +32,14 @@
  *              count += 1 (count is an i32 of one element). Evaluation: mean, rstd from rmean, rvar; no state changes.
  *              act is none or ReLU. As torch.nn.BatchNorm2d.
  *   SCORES     s[b,h,i,j] = scale * <q[b,i,h,:], k[b,j,h,:]>; qkv holds q, k, v side by side, each (B,T,H,C/H). As GPT-2's
- * c_attn. SOFTMAX    over the last extent; causal: j > i is masked, p there is exactly 0 and s there is never read. WSUM
- * y[b,i,h,:] = sum_j p[b,h,i,j] v[b,j,h,:] DROPOUT    y = r + x * keep / (1 - p). keep by counter, see philox.h: element e of
- * this op in this step. EMBEDDING  y[b,t] = wte[ids[b,t]] + wpe[t] GELU       tanh form: 0.5 x (1 + tanh(sqrt(2/pi) (x +
- * 0.044715 x^3))); erf form: 0.5 x (1 + erf(x / sqrt 2)). MAXPOOL    a tie goes to the first place of the window; padding is
- * never chosen. AVGPOOL divides by the whole window (padding counts).
+ *              c_attn.
+ *   SOFTMAX    over the last extent; causal: j > i is masked, p there is exactly 0 and s there is never read.
+ *   WSUM       y[b,i,h,:] = sum_j p[b,h,i,j] v[b,j,h,:]
+ *   DROPOUT    y = r + x * keep / (1 - p). keep by counter, see philox.h: element e of this op in this step.
+ *   EMBEDDING  y[b,t] = wte[ids[b,t]] + wpe[t]
+ *   GELU       tanh form: 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))); erf form: 0.5 x (1 + erf(x / sqrt 2)).
+ *   MAXPOOL    a tie goes to the first place of the window; padding is never chosen.
+ *   AVGPOOL    divides by the whole window (padding counts).
  *
  * The backward of an op reads only what its contract says, plus the gradient of its output, and gives the gradient of each
  * input that needs one: written when acc[i] is false, added to when true. Sums run in an order fixed by the shapes and the
@@ -115,11 +118,12 @@ typedef struct ck_contract {
 	unsigned differentiable;                   /* inputs that can have a gradient at all */
 	unsigned state;                            /* inputs that a first forward changes in place */
 	bool random;                               /* draws from the counter-based generator */
-	/* Buffers that may be one and the same. -1: none. in place forward: out[0] over in[i]. backward: gradient of in[i] over
-	 * the gradient of out[0] when it is written (not added), and over the saved in[i] itself */
-	int inplace_forward;
-	int inplace_backward;     /* the i of in[i] */
-	int inplace_backward_own; /* the i of in[i] */
+	/* Buffers that may be one and the same; -1: none. Nothing else that a call writes overlaps anything that it reads, but
+	 * an input given twice is one pointer twice, and so is its gradient: the earlier is then written or added to, the later
+	 * added to. So gradients are formed in order of the inputs where two of them share a buffer. */
+	int inplace_forward;      /* i: out[0] may lie over in[i] */
+	int inplace_backward;     /* i: din[i] may lie over dout, when it is written and not added to */
+	int inplace_backward_own; /* i: din[i] may lie over the saved in[i] itself, when it is written and not added to */
 	/* An input's gradient falls into three equal parts of its last extent (q, k, v); the op's backward touches the parts in
 	 * this mask only. 7 for all but SCORES (3) and WSUM's qkv (4): that is why qkv needs no zeroing and no adding. */
 	uint8_t grad_parts[CK_MAX_IN];
@@ -127,9 +131,16 @@ typedef struct ck_contract {
 
 ck_contract ck_op_contract(const ck_op_desc *d);
 
+/* Inputs stand without gaps, so optional ones move up. The index of r, which is always last: -1 when there is none. */
+int ck_op_residual(const ck_op_desc *d);
+
 /* FLOPs: a multiply-add counts two; elementwise work counts its arithmetic roughly, exps as one. Backward given d->needs. */
 double ck_op_flops_forward(const ck_op_desc *d);
 double ck_op_flops_backward(const ck_op_desc *d);
+
+/* A hash of all that describes an op; equal descs have equal ones, and a clash among a program's ops is not to be expected (64
+ * bits). */
+uint64_t ck_op_desc_hash(const ck_op_desc *d, uint64_t seed);
 
 /* ---- backend ---------------------------------------------------------------------------------------------------------- */
 

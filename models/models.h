@@ -14,6 +14,7 @@ typedef struct ck_setting {
 	double least, most; /* range of a number; ignored for words */
 	const char *words;  /* NULL for a number */
 	bool fraction;      /* a number that need not be whole */
+	const char *alias;  /* another name that it goes by, or NULL */
 } ck_setting;
 
 enum { CK_MAX_SETTINGS = 20 };

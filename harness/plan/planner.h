@@ -12,6 +12,8 @@ typedef struct ck_planner {
 	const char *summary; /* one line for `ckbench list planners` */
 	/* Least and most sensible knob for this graph. NULL when there is no knob. */
 	void (*range)(const ck_graph *g, int64_t *least, int64_t *most);
+	/* How many segments the plan has; 0 when that is not what it is about. */
+	int (*segments)(const ck_graph *g, int64_t knob);
 	ck_status (*make)(const ck_graph *g, int64_t knob, ck_schedule *s, ck_err *err);
 } ck_planner;
 
@@ -27,6 +29,13 @@ typedef struct ck_plan {
 /* Reads "uniform:4"; refuses unknown planners, knobs that are not numbers or lie out of range, with the range (CK_USAGE). */
 ck_status ck_plan_read(const ck_graph *g, const char *text, ck_plan *p, ck_err *err);
 ck_status ck_plan_make(const ck_graph *g, const ck_plan *p, ck_schedule *s, ck_err *err);
+
+/* ---- what chain planners share -------------------------------------------------------------------------------------------- */
+
+void ck_knob_up_to_stages(const ck_graph *g, int64_t *least, int64_t *most); /* a range: 1 .. stages */
+
+/* n equal segments of `length` stages from stage 0 on, each dropped and recomputed, then (if stages are left) one kept segment. */
+ck_status ck_plan_equal_segments(const ck_graph *g, int n, int length, ck_schedule *s, ck_err *err);
 
 /* Bytes that a keep-all forward of each stage saves for the backward (stashes and activations that some B reads, the stage's
  * output included, its input not). saved holds nstages. */

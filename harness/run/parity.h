@@ -33,12 +33,12 @@ typedef struct ck_outcome {
 	bool some_nonzero; /* some gradient is not zero: else the comparison proves nothing */
 } ck_outcome;
 
-typedef enum ck_verdict { CK_BITWISE, CK_WITHIN_NOISE, CK_PARITY_FAILED } ck_verdict;
-extern const char *const ck_verdict_names[]; /* "bitwise", "within-noise", "failed" */
+typedef enum ck_verdict { CK_BITWISE, CK_PARITY_FAILED } ck_verdict;
+extern const char *const ck_verdict_names[]; /* "bitwise", "failed" */
 
-/* Runs one checked step from fresh initial values and takes the outcome. CK_FAILED: the run itself was refused. */
-ck_status ck_outcome_take(const ck_program *p, ck_memory *m, uint64_t seed, const void *const *batch, ck_outcome *o,
-			  ck_err *err);
+/* Resets the buffers, runs one checked step (step 0 of the seed) and takes the outcome. Memory must hold initialised values.
+ * CK_FAILED: the run itself was refused. */
+ck_status ck_outcome_take(const ck_program *p, ck_memory *m, uint64_t seed, ck_outcome *o, ck_err *err);
 void ck_outcome_free(ck_outcome *o);
 
 /* Compares with the baseline's; on a difference `why` names the first value that differs, and how many do. */

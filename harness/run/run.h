@@ -29,6 +29,7 @@ typedef struct ck_program {
 	ck_layout layout;
 	struct ck_call *calls; /* private */
 	int ncalls;
+	size_t *gradient; /* private: offset of each value's gradient that stays */
 } ck_program;
 
 ck_status ck_program_make(const ck_session *s, const ck_schedule *schedule, ck_program **p, ck_err *err);
@@ -48,13 +49,16 @@ void ck_memory_close(ck_memory *m);
 /* Gives parameters and buffers their start values, drawn from the seed; and the batch likewise unless `batch` gives it: by
  * input value, host data of that value's dtype and bytes, NULL where it is to be drawn. layout: any program's of the session.
  */
-ck_status ck_memory_init(ck_memory *m, const ck_layout *l, uint64_t seed, const void *const *batch, ck_err *err);
+void ck_memory_init(ck_memory *m, const ck_layout *l, uint64_t seed, const void *const *batch);
+/* Gives only the buffers their start values again: all that a step changes among what persists. */
+void ck_memory_reset(ck_memory *m, const ck_layout *l, uint64_t seed);
 
 typedef struct ck_step {
 	uint64_t seed;
 	uint32_t step; /* counts steps: dropout draws other masks in each */
 	bool check;    /* poison what is dropped or not yet written, own every byte, find the live peak; slow */
 	/* out */
+	uint64_t random_position; /* elements that first forwards drew from the random stream */
 	size_t live_peak;   /* with check: the most bytes owned at once, persistent ones included; found from what happens, not
 			       from the trace */
 	double *op_seconds; /* NULL, or room for 2 * nops: adds each call's time to [op] (F) or [nops + op] (B) */

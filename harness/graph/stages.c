@@ -1,0 +1,52 @@
+/* Cuts and stages, found from the graph.
+ *
+ * The place before op i is a cut when exactly one activation made before i is read at i or later: all that goes forward goes
+ * through it. (A real-valued input counts as an activation made before op 0; labels, token ids and parameters do not count:
+ * they are there anyway.) A residual block's inside has two such values, its end one:
+ *
+ *     x ──▶ conv ──▶ bn ──▶ conv ──▶ bn + x ──▶ …
+ *     1     2        2      2        1   values that cross
+ *
+ * The place before the loss's own op is no cut: a stage of nothing but the loss would be of no use to a plan. */
+#include <stdlib.h>
+
+#include "harness/graph/internal.h"
+#include "kernels/alloc.h"
+
+static bool carries(const ck_graph *g, ck_value v)
+{
+	const ck_value_info *i = &g->values[v];
+	return i->nreaders > 0 && (i->kind == CK_ACTIVATION || (i->kind == CK_INPUT && i->dtype == g->real));
+}
+
+void ck__graph_stages(ck_graph *g)
+{
+	/* crossing[i]: values that cross the place before op i; sum[i]: the sum of their indices, which is the one when there
+	 * is one */
+	int *crossing = ck_alloc((size_t)g->nops + 1, sizeof *crossing);
+	int64_t *sum = ck_alloc((size_t)g->nops + 1, sizeof *sum);
+	for (int v = 0; v < g->nvalues; v++) {
+		if (!carries(g, v))
+			continue;
+		int from = g->values[v].producer + 1; /* CK_NONE + 1 = 0 */
+		int to = g->values[v].readers[g->values[v].nreaders - 1];
+		crossing[from]++, sum[from] += v;
+		crossing[to + 1]--, sum[to + 1] -= v;
+	}
+	g->stage_first = ck_alloc((size_t)g->nops + 1, sizeof *g->stage_first);
+	g->cut = ck_alloc((size_t)g->nops + 1, sizeof *g->cut);
+	int live = 0;
+	int64_t which = 0;
+	for (int o = 0; o < g->nops; o++) {
+		live += crossing[o];
+		which += sum[o];
+		if (o == 0 || (live == 1 && o < g->nops - 1)) {
+			g->cut[g->nstages] = o == 0 ? g->ops[0].in[0] : (ck_value)which;
+			g->stage_first[g->nstages++] = o;
+		}
+		g->ops[o].stage = g->nstages - 1;
+	}
+	g->stage_first[g->nstages] = g->nops;
+	free(crossing);
+	free(sum);
+}

@@ -1,0 +1,195 @@
+/* Offline placement of buffers (a lifetime, or a chain of lifetimes that work in place) in one arena.
+ *
+ * Each buffer, in some order, goes to the tightest gap that is free through all its life. No one order is best: by size suits a
+ * forward and backward with everything kept, by length of life suits recomputes nested in it. So several are tried, until one meets the
+ * lower bound (the largest sum of what is held at once), and the best is taken. Deterministic: ties go by position in the trace. */
+#include "harness/plan/layout.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/alloc.h"
+
+typedef struct buffer {
+	size_t bytes, offset;
+	int from, to;
+	int first; /* its first lifetime */
+} buffer;
+
+static size_t round_up(size_t bytes)
+{
+	return (bytes + CK_ALIGN - 1) / CK_ALIGN * CK_ALIGN;
+}
+
+/* ---- from lifetimes to buffers -------------------------------------------------------------------------------------------- */
+
+/* Fills buffer_of[life]; returns the number of buffers. */
+static int make_buffers(const ck_trace *t, buffer *b, int *buffer_of)
+{
+	int n = 0;
+	for (int i = 0; i < t->nlives; i++) {
+		const ck_lifetime *l = &t->lives[i];
+		if (l->shares == CK_NONE) {
+			b[n] = (buffer){.bytes = round_up(l->bytes), .from = l->from, .to = l->to, .first = i};
+			buffer_of[i] = n++;
+		} else {
+			buffer_of[i] = buffer_of[l->shares];
+			b[buffer_of[i]].to = l->to;
+		}
+	}
+	return n;
+}
+
+/* The largest sum of rounded bytes held at once. */
+static size_t lower_bound(const buffer *b, int n, int instructions)
+{
+	size_t *change = ck_alloc((size_t)instructions + 1, sizeof *change); /* unsigned, wraps as intended */
+	for (int i = 0; i < n; i++) {
+		change[b[i].from] += b[i].bytes;
+		change[b[i].to + 1] -= b[i].bytes;
+	}
+	size_t held = 0, most = 0;
+	for (int i = 0; i < instructions; i++) {
+		held += change[i];
+		most = held > most ? held : most;
+	}
+	free(change);
+	return most;
+}
+
+/* ---- orders in which to place --------------------------------------------------------------------------------------------- */
+
+static int by_place(const buffer *a, const buffer *b)
+{
+	return (a->first > b->first) - (a->first < b->first);
+}
+
+static int by_size(const void *x, const void *y)
+{
+	const buffer *a = *(buffer *const *)x, *b = *(buffer *const *)y;
+	return a->bytes != b->bytes ? (a->bytes < b->bytes) - (a->bytes > b->bytes) : by_place(a, b);
+}
+
+static int by_length(const void *x, const void *y)
+{
+	const buffer *a = *(buffer *const *)x, *b = *(buffer *const *)y;
+	int la = a->to - a->from, lb = b->to - b->from;
+	return la != lb ? (la < lb) - (la > lb) : by_size(x, y);
+}
+
+static int by_area(const void *x, const void *y)
+{
+	const buffer *a = *(buffer *const *)x, *b = *(buffer *const *)y;
+	double area_a = (double)a->bytes * (a->to - a->from + 1), area_b = (double)b->bytes * (b->to - b->from + 1);
+	return area_a != area_b ? (area_a < area_b) - (area_a > area_b) : by_size(x, y);
+}
+
+static int by_start(const void *x, const void *y)
+{
+	return by_place(*(buffer *const *)x, *(buffer *const *)y);
+}
+
+static int by_end(const void *x, const void *y)
+{
+	const buffer *a = *(buffer *const *)x, *b = *(buffer *const *)y;
+	return a->to != b->to ? (a->to < b->to) - (a->to > b->to) : by_start(x, y);
+}
+
+/* ---- placing -------------------------------------------------------------------------------------------------------------- */
+
+/* The tightest gap for b among those placed (sorted by offset), or the end. */
+static size_t find_offset(const buffer *b, buffer *const *placed, int n)
+{
+	size_t top = 0, best = SIZE_MAX, best_gap = SIZE_MAX;
+	for (int i = 0; i < n; i++) {
+		const buffer *p = placed[i];
+		if (p->to < b->from || p->from > b->to)
+			continue;
+		if (p->offset > top && p->offset - top >= b->bytes && p->offset - top < best_gap) {
+			best = top;
+			best_gap = p->offset - top;
+		}
+		if (p->offset + p->bytes > top)
+			top = p->offset + p->bytes;
+	}
+	return best != SIZE_MAX ? best : top;
+}
+
+/* Places all in the given order; returns the bytes they take, or gives up once that is above `limit`. */
+static size_t place(buffer **order, buffer **placed, int n, size_t limit)
+{
+	size_t top = 0;
+	for (int i = 0; i < n && top <= limit; i++) {
+		buffer *b = order[i];
+		b->offset = find_offset(b, placed, i);
+		if (b->offset + b->bytes > top)
+			top = b->offset + b->bytes;
+		int at = i;
+		for (; at > 0 && placed[at - 1]->offset > b->offset; at--)
+			placed[at] = placed[at - 1];
+		placed[at] = b;
+	}
+	return top;
+}
+
+static size_t place_best(buffer *b, int n, size_t bound)
+{
+	static int (*const orders[])(const void *, const void *) = {by_size, by_length, by_area, by_end, by_start};
+	buffer **order = ck_alloc((size_t)n, sizeof(buffer *)), **placed = ck_alloc((size_t)n, sizeof(buffer *));
+	size_t *best_offset = ck_alloc((size_t)n, sizeof *best_offset);
+	size_t best = SIZE_MAX;
+	for (size_t k = 0; k < sizeof orders / sizeof *orders && best > bound; k++) {
+		for (int i = 0; i < n; i++)
+			order[i] = &b[i];
+		qsort(order, (size_t)n, sizeof *order, orders[k]);
+		size_t top = place(order, placed, n, best - 1);
+		if (top >= best)
+			continue;
+		best = top;
+		for (int i = 0; i < n; i++)
+			best_offset[i] = b[i].offset;
+	}
+	for (int i = 0; i < n; i++)
+		b[i].offset = best_offset[i];
+	free(order);
+	free(placed);
+	free(best_offset);
+	return n ? best : 0;
+}
+
+static size_t place_persistent(const ck_graph *g, size_t *offset)
+{
+	size_t top = 0;
+	for (int v = 0; v < g->nvalues; v++)
+		if (!ck_value_managed(&g->values[v])) {
+			offset[v] = top;
+			top += round_up(g->values[v].bytes);
+		}
+	return top;
+}
+
+ck_status ck_layout_make(const ck_graph *g, const ck_trace *t, ck_layout *l, ck_err *err)
+{
+	*l = (ck_layout){0};
+	if (t->peak > SIZE_MAX / 4)
+		return ck_fail(err, CK_USAGE, "the model's tensors add up to more than can be addressed; make it smaller");
+	l->persistent = ck_alloc((size_t)g->nvalues, sizeof *l->persistent);
+	l->persistent_bytes = place_persistent(g, l->persistent);
+	l->offset = ck_alloc((size_t)t->nlives, sizeof *l->offset);
+	buffer *b = ck_alloc((size_t)t->nlives, sizeof *b);
+	int *buffer_of = ck_alloc((size_t)t->nlives, sizeof *buffer_of);
+	int n = make_buffers(t, b, buffer_of);
+	l->arena = l->persistent_bytes + place_best(b, n, lower_bound(b, n, t->n));
+	for (int i = 0; i < t->nlives; i++)
+		l->offset[i] = l->persistent_bytes + b[buffer_of[i]].offset;
+	free(b);
+	free(buffer_of);
+	return CK_OK;
+}
+
+void ck_layout_free(ck_layout *l)
+{
+	free(l->persistent);
+	free(l->offset);
+	*l = (ck_layout){0};
+}

@@ -1,0 +1,185 @@
+/* The record as JSON text. Numbers that are not known are left out, so that no reader takes a 0 or a null for a figure. */
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/record/result.h"
+#include "kernels/alloc.h"
+
+static void *json_malloc(size_t bytes)
+{
+	return ck_alloc(bytes, 1);
+}
+
+static void put_number(cJSON *to, const char *name, double number)
+{
+	if (isfinite(number))
+		cJSON_AddNumberToObject(to, name, number);
+}
+
+/* 0 means not known. */
+static void put_size(cJSON *to, const char *name, size_t bytes)
+{
+	if (bytes)
+		cJSON_AddNumberToObject(to, name, (double)bytes);
+}
+
+static void put_text(cJSON *to, const char *name, const char *text)
+{
+	if (text)
+		cJSON_AddStringToObject(to, name, text);
+}
+
+static void put_digest(cJSON *to, const char *name, ck_digest d)
+{
+	char text[33];
+	snprintf(text, sizeof text, "%016" PRIx64 "%016" PRIx64, d.hi, d.lo);
+	cJSON_AddStringToObject(to, name, text);
+}
+
+static void put_tool(cJSON *root, const ck_result *r)
+{
+	cJSON *o = cJSON_AddObjectToObject(root, "tool");
+	put_text(o, "version", r->tool.version);
+	put_text(o, "git", r->tool.git);
+	put_text(o, "compiler", r->tool.compiler);
+	put_text(o, "flags", r->tool.flags);
+	put_text(o, "argv", r->tool.argv);
+}
+
+static void put_machine(cJSON *root, const ck_machine *m)
+{
+	cJSON *o = cJSON_AddObjectToObject(root, "machine");
+	put_text(o, "cpu", m->cpu);
+	put_text(o, "isa", m->isa);
+	put_number(o, "cores", m->cores);
+	put_size(o, "memory", m->memory);
+	put_size(o, "memory_limit", m->memory_limit);
+	put_text(o, "os", m->os);
+	put_text(o, "kernel", m->kernel);
+}
+
+static void put_device(cJSON *root, const ck_result *r)
+{
+	cJSON *o = cJSON_AddObjectToObject(root, "device");
+	put_text(o, "name", r->device.name);
+	put_text(o, "description", r->device.description);
+	put_number(o, "threads", r->device.threads);
+}
+
+static void put_case(cJSON *root, const ck_result *r)
+{
+	cJSON *o = cJSON_AddObjectToObject(root, "case");
+	put_text(o, "model", r->c.model);
+	for (int i = 0; i < r->c.nsettings; i++) {
+		const ck_fact *f = &r->c.settings[i];
+		f->word ? put_text(o, f->name, f->word) : put_number(o, f->name, f->number);
+	}
+	put_text(o, "data", r->c.data);
+	put_text(o, "amp", r->c.amp);
+	put_number(o, "seed", (double)r->c.seed);
+	put_number(o, "threads", r->device.threads);
+	put_number(o, "parameters", (double)r->c.parameters);
+	put_number(o, "stages", r->c.stages);
+	put_number(o, "ops", r->c.ops);
+	char graph[17];
+	snprintf(graph, sizeof graph, "%016" PRIx64, r->c.graph);
+	put_text(o, "graph", graph);
+	put_text(o, "line", r->c.line);
+}
+
+static void put_measuring(cJSON *root, const ck_result *r)
+{
+	if (!r->measuring.end)
+		return;
+	cJSON *o = cJSON_AddObjectToObject(root, "measuring");
+	put_number(o, "rounds", r->measuring.rounds);
+	put_number(o, "seconds", r->measuring.seconds);
+	put_text(o, "end", r->measuring.end);
+}
+
+static void put_parity(cJSON *point, const ck_point *p)
+{
+	if (!p->checked)
+		return;
+	cJSON *o = cJSON_AddObjectToObject(point, "parity");
+	put_text(o, "verdict", ck_verdict_names[p->verdict]);
+	put_number(o, "loss", p->loss);
+	cJSON *digests = cJSON_AddObjectToObject(o, "digests");
+	for (int k = 0; k < CK_DIGEST_KINDS; k++)
+		if (p->has_digest[k])
+			put_digest(digests, ck_digest_names[k], p->digest[k]);
+}
+
+static void put_memory(cJSON *point, const ck_point *p)
+{
+	cJSON *o = cJSON_AddObjectToObject(point, "memory");
+	put_size(o, "predicted_peak", p->predicted_peak);
+	put_size(o, "live_peak", p->live_peak);
+	put_size(o, "arena", p->arena);
+	put_size(o, "device_peak", p->device_peak);
+	cJSON *categories = cJSON_AddObjectToObject(o, "by_category");
+	for (int i = 0; i < CK_MEM_CATEGORIES; i++)
+		put_number(categories, ck_category_names[i], (double)p->by_category[i]);
+}
+
+static void put_time(cJSON *point, const ck_point *p)
+{
+	if (!p->time.n)
+		return;
+	cJSON *o = cJSON_AddObjectToObject(point, "time");
+	put_number(o, "median", p->time.median);
+	cJSON_AddItemToObject(o, "ci95", cJSON_CreateDoubleArray((double[]){p->time.ci_low, p->time.ci_high}, 2));
+	put_number(o, "min", p->time.min);
+	put_number(o, "mad", p->time.mad);
+	cJSON_AddItemToObject(o, "samples", cJSON_CreateDoubleArray(p->time.at, p->time.n));
+}
+
+static void put_work(cJSON *point, const ck_result *r, const ck_point *p)
+{
+	cJSON *o = cJSON_AddObjectToObject(point, "work");
+	put_number(o, "model_flops", r->c.model_flops);
+	put_number(o, "executed_flops", p->executed_flops);
+	put_number(o, "recomputed_ops", p->recomputed_ops);
+}
+
+static cJSON *point_object(const ck_result *r, const ck_point *p)
+{
+	cJSON *o = cJSON_CreateObject();
+	put_text(o, "plan", p->plan);
+	if (p->segments)
+		put_number(o, "segments", p->segments);
+	put_text(o, "status", ck_point_status_names[p->status]);
+	put_text(o, "reason", p->reason);
+	put_parity(o, p);
+	put_memory(o, p);
+	put_time(o, p);
+	put_work(o, r, p);
+	put_number(o, "overhead_time", ck_overhead_time(r, p));
+	put_number(o, "overhead_flops", ck_overhead_flops(r, p));
+	put_number(o, "saving", ck_saving(r, p));
+	cJSON_AddBoolToObject(o, "pareto", p->pareto);
+	return o;
+}
+
+char *ck_result_json(const ck_result *r)
+{
+	cJSON_InitHooks(&(cJSON_Hooks){.malloc_fn = json_malloc, .free_fn = free});
+	cJSON *root = cJSON_CreateObject();
+	put_text(root, "schema", CK_RESULT_SCHEMA);
+	put_tool(root, r);
+	put_machine(root, &r->machine);
+	put_device(root, r);
+	put_case(root, r);
+	put_text(root, "baseline", r->baseline);
+	put_measuring(root, r);
+	cJSON *points = cJSON_AddArrayToObject(root, "points");
+	for (int i = 0; i < r->npoints; i++)
+		cJSON_AddItemToArray(points, point_object(r, &r->points[i]));
+	char *printed = cJSON_Print(root), *text = ck_text("%s\n", printed);
+	cJSON_free(printed);
+	cJSON_Delete(root);
+	return text;
+}

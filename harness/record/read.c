@@ -1,0 +1,328 @@
+/* A record read back. What is required and of the wrong type or missing is told by its place, "points[3].memory.arena"; fields
+ * that we do not know are passed over, so that later versions can add some. The first fault sticks. */
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/record/result.h"
+#include "kernels/alloc.h"
+
+typedef struct reader {
+	const char *source;
+	ck_err *err;
+	ck_status status;
+	char at[96]; /* the object under way: "points[3].memory." */
+} reader;
+
+static void wrong(reader *r, const char *field, const char *what)
+{
+	r->status = ck_fail(r->err, CK_USAGE, "%s is no whole %s record: %s%s %s; give a file that ckbench wrote", r->source,
+			    CK_RESULT_SCHEMA, r->at, field, what);
+}
+
+__attribute__((format(printf, 2, 3))) static void enter(reader *r, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	vsnprintf(r->at, sizeof r->at, format, args);
+	va_end(args);
+}
+
+/* ---- fields -------------------------------------------------------------------------------------------------------------- */
+
+static const cJSON *object_in(reader *r, const cJSON *from, const char *field)
+{
+	const cJSON *o = cJSON_GetObjectItemCaseSensitive(from, field);
+	if (!cJSON_IsObject(o))
+		wrong(r, field, o ? "is no object" : "is missing");
+	return o;
+}
+
+/* Fresh text, "" on failure, so that a caller need not look. */
+static char *text_in(reader *r, const cJSON *from, const char *field)
+{
+	const cJSON *t = cJSON_GetObjectItemCaseSensitive(from, field);
+	if (!cJSON_IsString(t))
+		wrong(r, field, t ? "is no text" : "is missing");
+	return ck_text("%s", cJSON_IsString(t) ? t->valuestring : "");
+}
+
+static double number_in(reader *r, const cJSON *from, const char *field)
+{
+	const cJSON *n = cJSON_GetObjectItemCaseSensitive(from, field);
+	if (!cJSON_IsNumber(n))
+		wrong(r, field, n ? "is no number" : "is missing");
+	return cJSON_IsNumber(n) ? n->valuedouble : 0;
+}
+
+/* A whole number from 0 to `most`. */
+static double whole_in(reader *r, const cJSON *from, const char *field, double most)
+{
+	double n = number_in(r, from, field);
+	if (n >= 0 && n <= most && n == floor(n))
+		return n;
+	wrong(r, field, "is out of range");
+	return 0;
+}
+
+static int int_in(reader *r, const cJSON *from, const char *field)
+{
+	return (int)whole_in(r, from, field, INT32_MAX);
+}
+
+static size_t size_in(reader *r, const cJSON *from, const char *field)
+{
+	return (size_t)whole_in(r, from, field, 0x1p53);
+}
+
+static bool has(const cJSON *from, const char *field)
+{
+	return cJSON_GetObjectItemCaseSensitive(from, field) != NULL;
+}
+
+/* The word's place in the list, which ends after `n` words. */
+static int word_in(reader *r, const cJSON *from, const char *field, const char *const *words, int n)
+{
+	char *text = text_in(r, from, field);
+	int place = 0;
+	while (place < n && strcmp(text, words[place]) != 0)
+		place++;
+	if (place == n) {
+		place = 0;
+		wrong(r, field, "is none of the words that it can be");
+	}
+	free(text);
+	return place;
+}
+
+static ck_digest digest_in(reader *r, const cJSON *from, const char *field)
+{
+	ck_digest d = {0};
+	char *text = text_in(r, from, field), end;
+	if (strlen(text) != 32 || strspn(text, "0123456789abcdef") != 32 ||
+	    sscanf(text, "%16" SCNx64 "%16" SCNx64 "%c", &d.hi, &d.lo, &end) != 2)
+		wrong(r, field, "is no digest of 32 hexadecimal digits");
+	free(text);
+	return d;
+}
+
+/* ---- parts --------------------------------------------------------------------------------------------------------------- */
+
+static void read_tool(reader *r, const cJSON *root, ck_result *to)
+{
+	const cJSON *o = object_in(r, root, "tool");
+	enter(r, "tool.");
+	to->tool.version = text_in(r, o, "version");
+	to->tool.git = text_in(r, o, "git");
+	to->tool.compiler = text_in(r, o, "compiler");
+	to->tool.flags = text_in(r, o, "flags");
+	to->tool.argv = text_in(r, o, "argv");
+	enter(r, "%s", "");
+}
+
+static void read_machine(reader *r, const cJSON *root, ck_machine *m)
+{
+	const cJSON *o = object_in(r, root, "machine");
+	enter(r, "machine.");
+	m->cpu = text_in(r, o, "cpu");
+	m->isa = text_in(r, o, "isa");
+	m->os = text_in(r, o, "os");
+	m->kernel = text_in(r, o, "kernel");
+	m->cores = int_in(r, o, "cores");
+	m->memory = size_in(r, o, "memory");
+	m->memory_limit = has(o, "memory_limit") ? size_in(r, o, "memory_limit") : 0;
+	enter(r, "%s", "");
+}
+
+static void read_device(reader *r, const cJSON *root, ck_result *to)
+{
+	const cJSON *o = object_in(r, root, "device");
+	enter(r, "device.");
+	to->device.name = text_in(r, o, "name");
+	to->device.description = text_in(r, o, "description");
+	to->device.threads = int_in(r, o, "threads");
+	enter(r, "%s", "");
+}
+
+/* What a case holds beside the model's settings. */
+static bool is_setting(const char *name)
+{
+	static const char *const others[] = {"model", "data", "amp", "seed", "threads", "parameters", "stages", "ops", "graph", "line"};
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		if (strcmp(name, others[i]) == 0)
+			return false;
+	return true;
+}
+
+static void read_case(reader *r, const cJSON *root, ck_result *to)
+{
+	const cJSON *o = object_in(r, root, "case"), *item;
+	enter(r, "case.");
+	to->c.model = text_in(r, o, "model");
+	to->c.data = text_in(r, o, "data");
+	to->c.amp = text_in(r, o, "amp");
+	to->c.line = text_in(r, o, "line");
+	to->c.seed = (int64_t)size_in(r, o, "seed");
+	to->c.parameters = (int64_t)size_in(r, o, "parameters");
+	to->c.stages = int_in(r, o, "stages");
+	to->c.ops = int_in(r, o, "ops");
+	char *graph = text_in(r, o, "graph");
+	to->c.graph = strtoull(graph, NULL, 16);
+	free(graph);
+	cJSON_ArrayForEach(item, o)
+	{
+		if (!is_setting(item->string))
+			continue;
+		ck_fact *f = ck_result_add_setting(to, item->string);
+		if (cJSON_IsString(item))
+			f->word = ck_text("%s", item->valuestring);
+		else
+			f->number = number_in(r, o, item->string);
+	}
+	enter(r, "%s", "");
+}
+
+static void read_measuring(reader *r, const cJSON *root, ck_result *to)
+{
+	if (!has(root, "measuring"))
+		return;
+	const cJSON *o = object_in(r, root, "measuring");
+	enter(r, "measuring.");
+	to->measuring.rounds = int_in(r, o, "rounds");
+	to->measuring.seconds = number_in(r, o, "seconds");
+	to->measuring.end = text_in(r, o, "end");
+	enter(r, "%s", "");
+}
+
+static void read_parity(reader *r, const cJSON *point, int i, ck_point *p)
+{
+	p->checked = has(point, "parity");
+	if (!p->checked)
+		return;
+	const cJSON *o = object_in(r, point, "parity");
+	enter(r, "points[%d].parity.", i);
+	p->verdict = (ck_verdict)word_in(r, o, "verdict", ck_verdict_names, CK_PARITY_FAILED + 1);
+	p->loss = has(o, "loss") ? number_in(r, o, "loss") : NAN;
+	const cJSON *digests = object_in(r, o, "digests");
+	enter(r, "points[%d].parity.digests.", i);
+	for (int k = 0; k < CK_DIGEST_KINDS; k++) {
+		p->has_digest[k] = has(digests, ck_digest_names[k]);
+		if (p->has_digest[k])
+			p->digest[k] = digest_in(r, digests, ck_digest_names[k]);
+	}
+}
+
+static void read_memory(reader *r, const cJSON *point, int i, ck_point *p)
+{
+	enter(r, "points[%d].", i);
+	const cJSON *o = object_in(r, point, "memory");
+	enter(r, "points[%d].memory.", i);
+	p->predicted_peak = size_in(r, o, "predicted_peak");
+	p->arena = size_in(r, o, "arena");
+	p->live_peak = has(o, "live_peak") ? size_in(r, o, "live_peak") : 0;
+	p->device_peak = has(o, "device_peak") ? size_in(r, o, "device_peak") : 0;
+	const cJSON *categories = object_in(r, o, "by_category");
+	enter(r, "points[%d].memory.by_category.", i);
+	for (int k = 0; k < CK_MEM_CATEGORIES; k++)
+		p->by_category[k] = size_in(r, categories, ck_category_names[k]);
+}
+
+static void read_time(reader *r, const cJSON *point, int i, ck_point *p)
+{
+	enter(r, "points[%d].", i);
+	if (!has(point, "time"))
+		return;
+	if (!p->checked)
+		wrong(r, "time", "stands without a parity verdict");
+	const cJSON *samples = cJSON_GetObjectItemCaseSensitive(object_in(r, point, "time"), "samples"), *s;
+	enter(r, "points[%d].time.", i);
+	if (!cJSON_IsArray(samples) || cJSON_GetArraySize(samples) == 0) {
+		wrong(r, "samples", "is no list of numbers");
+		return;
+	}
+	p->time.at = ck_alloc((size_t)cJSON_GetArraySize(samples), sizeof *p->time.at);
+	cJSON_ArrayForEach(s, samples)
+	{
+		if (!cJSON_IsNumber(s) || !(s->valuedouble > 0))
+			wrong(r, "samples", "holds what is no time");
+		p->time.at[p->time.n++] = s->valuedouble;
+	}
+	ck_samples_summarise(&p->time);
+}
+
+static void read_point(reader *r, const cJSON *point, int i, ck_result *to)
+{
+	enter(r, "points[%d].", i);
+	if (!cJSON_IsObject(point)) {
+		wrong(r, "", "is no object");
+		return;
+	}
+	char *plan = text_in(r, point, "plan");
+	ck_point *p = ck_result_add(to, plan);
+	free(plan);
+	p->segments = has(point, "segments") ? int_in(r, point, "segments") : 0;
+	p->status = (ck_point_status)word_in(r, point, "status", ck_point_status_names, CK_POINT_ERROR + 1);
+	p->reason = has(point, "reason") ? text_in(r, point, "reason") : NULL;
+	read_parity(r, point, i, p);
+	read_memory(r, point, i, p);
+	read_time(r, point, i, p);
+	const cJSON *work = object_in(r, point, "work");
+	enter(r, "points[%d].work.", i);
+	to->c.model_flops = number_in(r, work, "model_flops");
+	p->executed_flops = number_in(r, work, "executed_flops");
+	p->recomputed_ops = int_in(r, work, "recomputed_ops");
+}
+
+static void read_root(reader *r, const cJSON *root, ck_result *to)
+{
+	read_tool(r, root, to);
+	read_machine(r, root, &to->machine);
+	read_device(r, root, to);
+	read_case(r, root, to);
+	to->baseline = text_in(r, root, "baseline");
+	read_measuring(r, root, to);
+	const cJSON *points = cJSON_GetObjectItemCaseSensitive(root, "points"), *point;
+	if (!cJSON_IsArray(points))
+		wrong(r, "points", "is no list");
+	int i = 0;
+	cJSON_ArrayForEach(point, points)
+		read_point(r, point, i++, to);
+	ck_result_front(to);
+}
+
+/* Where the text stops being JSON: its line, which for a file cut short is the last. */
+static int line_of(const char *text, size_t bytes, const char *at)
+{
+	int line = 1;
+	for (const char *c = text; c < at && c < text + bytes; c++)
+		line += *c == '\n';
+	return line;
+}
+
+ck_status ck_result_read(const char *text, size_t bytes, const char *source, ck_result **result, ck_err *err)
+{
+	*result = NULL;
+	const char *end = NULL;
+	cJSON *root = cJSON_ParseWithLengthOpts(text, bytes + 1, &end, true);
+	if (!root)
+		return ck_fail(err, CK_USAGE, "%s is not JSON, or cut short: line %d cannot be read; give a whole record of ckbench",
+			       source, line_of(text, bytes, end));
+	const cJSON *schema = cJSON_GetObjectItemCaseSensitive(root, "schema");
+	reader r = {.source = source, .err = err};
+	if (!cJSON_IsString(schema) || strcmp(schema->valuestring, CK_RESULT_SCHEMA) != 0) {
+		r.status = ck_fail(err, CK_USAGE, "%s is no record of ckbench: its \"schema\" is %s, not \"%s\"; give a file that ckbench wrote",
+				   source, cJSON_IsString(schema) ? schema->valuestring : "missing", CK_RESULT_SCHEMA);
+	} else {
+		*result = ck_alloc(1, sizeof **result);
+		read_root(&r, root, *result);
+	}
+	cJSON_Delete(root);
+	if (r.status != CK_OK) {
+		ck_result_free(*result);
+		*result = NULL;
+	}
+	return r.status;
+}

@@ -1,0 +1,133 @@
+/* The memory in which programs run, and what it starts with. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "harness/run/run.h"
+#include "kernels/alloc.h"
+#include "kernels/philox.h"
+
+ck_status ck_memory_open(const ck_session *s, size_t bytes, ck_memory *m, ck_err *err)
+{
+	*m = (ck_memory){.session = s, .bytes = (bytes + CK_ALIGN - 1) / CK_ALIGN * CK_ALIGN};
+	void *base = NULL;
+	ck_status status = s->backend->alloc(s->device, m->bytes, &base, err);
+	m->base = base;
+	return status;
+}
+
+void ck_memory_close(ck_memory *m)
+{
+	if (m->base)
+		m->session->backend->free(m->session->device, m->base);
+	m->base = NULL;
+}
+
+/* Start values are drawn by name and element, so that they are the same whatever else the graph holds: with or without dropout or
+ * fusion, in float32 (which float64 graphs start from, too). The stream is kept apart from dropout's by the step. */
+enum { START_STEP = -1 };
+
+static void draw_block(uint64_t seed, uint32_t stream, int64_t block, double unit[4])
+{
+	uint32_t w[4];
+	ck_philox_block(seed, (uint32_t)START_STEP, stream, (uint64_t)block, w);
+	for (int k = 0; k < 4; k++)
+		unit[k] = ((double)w[k] + 0.5) / 4294967296.0;
+}
+
+/* Box and Muller's transform, two normals of two uniforms. */
+static void normal_pair(double *u)
+{
+	double radius = sqrt(-2 * log(u[0])), angle = 6.283185307179586 * u[1];
+	u[0] = radius * cos(angle);
+	u[1] = radius * sin(angle);
+}
+
+static float real_start(ck_init init, const double unit[4], int k)
+{
+	return (float)(init.kind == CK_INIT_UNIFORM ? init.scale * (2 * unit[k] - 1) : init.scale * unit[k]);
+}
+
+static void store(void *host, ck_dtype t, int64_t i, double x)
+{
+	switch (t) {
+	case CK_F64:
+		((double *)host)[i] = x;
+		break;
+	case CK_F32:
+		((float *)host)[i] = (float)x;
+		break;
+	case CK_I32:
+		((int32_t *)host)[i] = (int32_t)x;
+		break;
+	default:
+		abort(); /* no parameter, buffer or input is of another type */
+	}
+}
+
+static void draw_reals(const ck_value_info *v, ck_init init, uint64_t seed, uint32_t stream, void *host)
+{
+	int64_t n = ck_shape_count(v->shape);
+#pragma omp parallel for schedule(static)
+	for (int64_t block = 0; block < (n + 3) / 4; block++) {
+		double unit[4];
+		draw_block(seed, stream, block, unit);
+		if (init.kind == CK_INIT_NORMAL) {
+			normal_pair(unit);
+			normal_pair(unit + 2);
+		}
+		for (int k = 0; k < 4 && 4 * block + k < n; k++)
+			store(host, v->dtype, 4 * block + k, real_start(init, unit, k));
+	}
+}
+
+static void draw_integers(const ck_value_info *v, uint64_t seed, uint32_t stream, int32_t *host)
+{
+	int64_t n = ck_shape_count(v->shape);
+	for (int64_t i = 0; i < n; i++) {
+		double unit[4];
+		draw_block(seed, stream, i / 4, unit);
+		host[i] = (int32_t)(unit[i % 4] * (double)v->range);
+	}
+}
+
+static void start_value(ck_memory *m, const ck_layout *l, ck_value v, uint64_t seed, const void *given)
+{
+	const ck_session *s = m->session;
+	const ck_value_info *info = &s->graph->values[v];
+	char *to = m->base + l->persistent[v];
+	if (given) {
+		s->backend->write(s->device, to, given, info->bytes);
+		return;
+	}
+	uint32_t stream = XXH32(info->name, strlen(info->name), 0);
+	void *host = ck_alloc(1, info->bytes);
+	if (info->kind == CK_INPUT && info->dtype == CK_I32)
+		draw_integers(info, seed, stream, host);
+	else if (info->kind == CK_INPUT)
+		draw_reals(info, (ck_init){CK_INIT_NORMAL, 1}, seed, stream, host);
+	else if (info->init.kind == CK_INIT_NORMAL || info->init.kind == CK_INIT_UNIFORM)
+		draw_reals(info, info->init, seed, stream, host);
+	else if (info->init.kind == CK_INIT_ONE)
+		for (int64_t i = 0; i < ck_shape_count(info->shape); i++)
+			store(host, info->dtype, i, 1);
+	s->backend->write(s->device, to, host, info->bytes);
+	free(host);
+}
+
+void ck_memory_init(ck_memory *m, const ck_layout *l, uint64_t seed, const void *const *batch)
+{
+	const ck_graph *g = m->session->graph;
+	for (int v = 0; v < g->nvalues; v++)
+		if (!ck_value_managed(&g->values[v]) && g->values[v].kind != CK_LOSS)
+			start_value(m, l, v, seed, batch && g->values[v].kind == CK_INPUT ? batch[v] : NULL);
+}
+
+void ck_memory_reset(ck_memory *m, const ck_layout *l, uint64_t seed)
+{
+	const ck_graph *g = m->session->graph;
+	for (int v = 0; v < g->nvalues; v++)
+		if (g->values[v].kind == CK_BUFFER)
+			start_value(m, l, v, seed, NULL);
+}

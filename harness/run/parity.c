@@ -1,0 +1,164 @@
+/* What a step left behind, digested; and how two outcomes compare. */
+#include "harness/run/parity.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "kernels/alloc.h"
+
+const char *const ck_digest_names[CK_DIGEST_KINDS] = {"loss", "gradients", "input", "state", "random"};
+const char *const ck_verdict_names[] = {"bitwise", "failed"};
+
+static ck_digest finish(XXH3_state_t *x)
+{
+	XXH128_hash_t h = XXH3_128bits_digest(x);
+	return (ck_digest){h.high64, h.low64};
+}
+
+static bool same(ck_digest a, ck_digest b)
+{
+	return a.hi == b.hi && a.lo == b.lo;
+}
+
+/* ---- taking --------------------------------------------------------------------------------------------------------------- */
+
+typedef struct taker {
+	const ck_session *s;
+	ck_outcome *o;
+	XXH3_state_t *kind[CK_DIGEST_KINDS], *value;
+	void *chunk;
+} taker;
+
+enum { CHUNK = 1 << 20 };
+
+static void look_at_reals(ck_outcome *o, ck_dtype t, const void *data, size_t bytes)
+{
+	for (size_t i = 0; i < bytes / ck_dtype_size(t); i++) {
+		double x = t == CK_F64 ? ((const double *)data)[i] : (double)((const float *)data)[i];
+		o->finite = o->finite && isfinite(x);
+		o->some_nonzero = o->some_nonzero || x != 0;
+	}
+}
+
+/* Digests the tensor of v at `from` into v's digest and its kind's. */
+static void take_tensor(taker *t, ck_digest_kind kind, ck_value v, const char *from)
+{
+	const ck_value_info *info = &t->s->graph->values[v];
+	XXH3_128bits_reset(t->value);
+	for (size_t done = 0; done < info->bytes; done += CHUNK) {
+		size_t n = info->bytes - done < CHUNK ? info->bytes - done : CHUNK;
+		t->s->backend->read(t->s->device, t->chunk, from + done, n);
+		XXH3_128bits_update(t->value, t->chunk, n);
+		XXH3_128bits_update(t->kind[kind], t->chunk, n);
+		if (kind == CK_DIGEST_GRADIENTS || kind == CK_DIGEST_INPUT)
+			look_at_reals(t->o, info->dtype, t->chunk, n);
+	}
+	t->o->value[v] = finish(t->value);
+	t->o->has[kind] = true;
+}
+
+static void take_random(taker *t, const ck_step *step)
+{
+	const ck_graph *g = t->s->graph;
+	for (int o = 0; o < g->nops; o++)
+		t->o->has[CK_DIGEST_RANDOM] = t->o->has[CK_DIGEST_RANDOM] || g->ops[o].contract.random;
+	const uint64_t position[3] = {step->seed, step->step, step->random_position};
+	XXH3_128bits_update(t->kind[CK_DIGEST_RANDOM], position, sizeof position);
+}
+
+static void take_all(taker *t, const ck_program *p, const ck_memory *m, const ck_step *step)
+{
+	const ck_graph *g = t->s->graph;
+	for (int v = 0; v < g->nvalues; v++) {
+		const char *gradient = ck_program_gradient(p, m, v);
+		if (g->values[v].kind == CK_BUFFER)
+			take_tensor(t, CK_DIGEST_STATE, v, ck_program_value(p, m, v));
+		else if (gradient)
+			take_tensor(t, g->values[v].kind == CK_INPUT ? CK_DIGEST_INPUT : CK_DIGEST_GRADIENTS, v, gradient);
+	}
+	take_tensor(t, CK_DIGEST_LOSS, g->loss, ck_program_value(p, m, g->loss));
+	take_random(t, step);
+	t->o->loss = ck_program_loss(p, m);
+	t->o->finite = t->o->finite && isfinite(t->o->loss);
+	t->o->live_peak = step->live_peak;
+	for (int k = 0; k < CK_DIGEST_KINDS; k++)
+		t->o->kind[k] = finish(t->kind[k]);
+}
+
+static XXH3_state_t *new_state(void)
+{
+	XXH3_state_t *x = XXH3_createState();
+	if (!x)
+		abort();
+	XXH3_128bits_reset(x);
+	return x;
+}
+
+ck_status ck_outcome_take(const ck_program *p, ck_memory *m, uint64_t seed, ck_outcome *o, ck_err *err)
+{
+	const ck_session *s = p->session;
+	*o = (ck_outcome){.finite = true, .nvalues = s->graph->nvalues};
+	ck_step step = {.seed = seed, .check = true};
+	ck_memory_reset(m, &p->layout, seed);
+	ck_status status = ck_program_run(p, m, &step, err);
+	if (status != CK_OK)
+		return status;
+	o->value = ck_alloc((size_t)s->graph->nvalues, sizeof *o->value);
+	taker t = {.s = s, .o = o, .value = new_state(), .chunk = ck_alloc(1, CHUNK)};
+	for (int k = 0; k < CK_DIGEST_KINDS; k++)
+		t.kind[k] = new_state();
+	take_all(&t, p, m, &step);
+	for (int k = 0; k < CK_DIGEST_KINDS; k++)
+		XXH3_freeState(t.kind[k]);
+	XXH3_freeState(t.value);
+	free(t.chunk);
+	return CK_OK;
+}
+
+void ck_outcome_free(ck_outcome *o)
+{
+	free(o->value);
+	*o = (ck_outcome){0};
+}
+
+/* ---- comparing ------------------------------------------------------------------------------------------------------------ */
+
+/* Names the first value that differs, and how many there are. */
+static void name_difference(const ck_graph *g, const ck_outcome *a, const ck_outcome *b, ck_err *why)
+{
+	int first = CK_NONE, n = 0;
+	for (int v = 0; v < g->nvalues; v++)
+		if (!same(a->value[v], b->value[v])) {
+			first = first == CK_NONE ? v : first;
+			n++;
+		}
+	if (first == CK_NONE) {
+		ck_fail(why, CK_FAILED, "the random stream's position differs from plan none's");
+		return;
+	}
+	const char *what = g->values[first].kind == CK_BUFFER ? "buffer" : first == g->loss ? "the loss," : "the gradient of";
+	ck_fail(why, CK_FAILED, "%s '%.200s' differs from plan none's; %d tensor%s in all", what, g->values[first].name, n,
+		n == 1 ? " does" : "s do");
+}
+
+ck_verdict ck_outcome_compare(const ck_graph *g, const ck_outcome *baseline, const ck_outcome *o, ck_err *why)
+{
+	if (!o->finite || !baseline->finite) {
+		ck_fail(why, CK_FAILED,
+			"the loss or a gradient is not finite, so that equality proves nothing; try another seed or smaller "
+			"inputs");
+		return CK_PARITY_FAILED;
+	}
+	if (!baseline->some_nonzero) {
+		ck_fail(why, CK_FAILED, "every gradient is zero, so that equality proves nothing; try another model or batch");
+		return CK_PARITY_FAILED;
+	}
+	for (int k = 0; k < CK_DIGEST_KINDS; k++)
+		if (o->has[k] != baseline->has[k] || !same(o->kind[k], baseline->kind[k])) {
+			name_difference(g, baseline, o, why);
+			return CK_PARITY_FAILED;
+		}
+	return CK_BITWISE;
+}

@@ -1,0 +1,59 @@
+/* What is said of a set of timings: the median with its order-statistic interval, the least, the spread. No distribution is
+ * assumed: step times are skewed, and a mean would follow the machine's hiccups. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/run/measure.h"
+#include "kernels/alloc.h"
+
+static int ascending(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
+}
+
+static double median_of_sorted(const double *at, int n)
+{
+	return n % 2 ? at[n / 2] : 0.5 * (at[n / 2 - 1] + at[n / 2]);
+}
+
+/* Of n sorted samples, the j-th lowest and the j-th highest (j from 1) enclose the true median with probability
+ * 1 - 2 P(Bin(n, 1/2) < j). This is the largest j for which that is at least 95 %; 1 (the extremes) where none is. */
+static int interval_rank(int n)
+{
+	double below = 0;
+	for (int j = 0; j < n / 2; j++) {
+		below += exp(lgamma(n + 1.0) - lgamma(j + 1.0) - lgamma(n - j + 1.0) - n * log(2.0));
+		if (below > 0.025)
+			return j > 1 ? j : 1;
+	}
+	return 1;
+}
+
+void ck_samples_summarise(ck_samples *s)
+{
+	s->median = s->ci_low = s->ci_high = s->min = s->mad = NAN;
+	if (s->n == 0)
+		return;
+	size_t n = (size_t)s->n;
+	double *sorted = ck_alloc(n, sizeof *sorted);
+	memcpy(sorted, s->at, n * sizeof *sorted);
+	qsort(sorted, n, sizeof *sorted, ascending);
+	int rank = interval_rank(s->n);
+	s->median = median_of_sorted(sorted, s->n);
+	s->ci_low = sorted[rank - 1];
+	s->ci_high = sorted[s->n - rank];
+	s->min = sorted[0];
+	for (size_t i = 0; i < n; i++)
+		sorted[i] = fabs(s->at[i] - s->median);
+	qsort(sorted, n, sizeof *sorted, ascending);
+	s->mad = median_of_sorted(sorted, s->n);
+	free(sorted);
+}
+
+void ck_samples_free(ck_samples *s)
+{
+	free(s->at);
+	*s = (ck_samples){0};
+}

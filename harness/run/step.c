@@ -1,0 +1,94 @@
+/* One training step: the program's calls, in order. Nothing here allocates unless the step is a checked one. */
+#define _POSIX_C_SOURCE 199309L
+#include <time.h>
+
+#include "harness/run/program.h"
+
+static void *at(const ck_memory *m, size_t offset)
+{
+	return offset == CK_NOWHERE ? NULL : m->base + offset;
+}
+
+static double now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static ck_args arguments(const ck_memory *m, const ck_call *c, const ck_op_info *op, const ck_step *step)
+{
+	ck_args a = {.seed = step->seed, .step = step->step, .op = (uint32_t)c->id};
+	for (int i = 0; i < op->desc.nin; i++) {
+		a.in[i] = at(m, c->in[i]);
+		a.din[i] = at(m, c->din[i]);
+		a.acc[i] = c->acc[i];
+		if (c->code == 'F' && !c->recompute && op->contract.state >> i & 1)
+			a.state[i] = at(m, c->in[i]);
+	}
+	a.out[0] = at(m, c->out[0]);
+	for (int i = 0; i < op->desc.nstash; i++)
+		a.stash[i] = at(m, c->stash[i]);
+	a.dout = at(m, c->dout);
+	a.workspace = at(m, c->workspace);
+	return a;
+}
+
+static void run_call(const ck_program *p, ck_memory *m, const ck_call *c, ck_step *step)
+{
+	const ck_session *s = p->session;
+	const ck_op_info *op = &s->graph->ops[c->id];
+	const ck_kernel *k = s->kernels[c->id];
+	ck_args a = arguments(m, c, op, step);
+	double start = step->op_seconds ? now() : 0;
+	if (c->code == 'F') {
+		k->forward(k, &a);
+		if (op->contract.random && !c->recompute)
+			step->random_position += (uint64_t)ck_shape_count(op->desc.out[0].shape);
+	} else {
+		for (int i = 0; i < op->desc.nin; i++)
+			if (c->zero[i])
+				s->backend->fill(s->device, a.din[i], 0, s->graph->values[op->in[i]].bytes);
+		k->backward(k, &a);
+	}
+	if (step->op_seconds) {
+		if (s->backend->sync)
+			s->backend->sync(s->device);
+		step->op_seconds[c->code == 'F' ? c->id : s->graph->nops + c->id] += now() - start;
+	}
+}
+
+static ck_status run_watched(const ck_program *p, ck_memory *m, ck_step *step, ck_err *err)
+{
+	ck_watch *watch = ck__watch_open(p, m);
+	ck_status status = CK_OK;
+	for (int i = 0; i < p->ncalls && status == CK_OK; i++) {
+		const ck_call *c = &p->calls[i];
+		if (c->code != 'D') {
+			status = ck__watch_before(watch, c, err);
+			if (status == CK_OK)
+				run_call(p, m, c, step);
+		}
+		if (status == CK_OK)
+			ck__watch_after(watch, c);
+	}
+	step->live_peak = ck__watch_close(watch);
+	if (status == CK_OK && step->live_peak != p->trace.peak)
+		status = ck_fail(err, CK_FAILED, "live peak seen is %zu bytes, predicted were %zu; this is a fault of ckbench",
+				 step->live_peak, p->trace.peak);
+	return status;
+}
+
+ck_status ck_program_run(const ck_program *p, ck_memory *m, ck_step *step, ck_err *err)
+{
+	const ck_session *s = p->session;
+	step->random_position = 0;
+	if (step->check)
+		return run_watched(p, m, step, err);
+	for (int i = 0; i < p->ncalls; i++)
+		if (p->calls[i].code != 'D')
+			run_call(p, m, &p->calls[i], step);
+	if (s->backend->sync)
+		s->backend->sync(s->device);
+	return CK_OK;
+}

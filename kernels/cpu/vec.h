@@ -1,0 +1,83 @@
+/* The vector kernels: loops that the compiler vectorises, built once per instruction set.
+ *
+ *     vec_*.c ──▶ libck_vec_v4 (AVX-512) ─┐
+ *            ├──▶ libck_vec_v3 (AVX2)  ───┼──▶ ck__vec_choose() ──▶ device->vec
+ *            └──▶ libck_vec_base ─────────┘
+ *
+ * A kernel here runs in the calling thread over the span that it is given, draws no memory and keeps no state. Threads stand
+ * around them: parallel.h has whole-tensor forms of the common ones, and what an op needs to split its work itself.
+ *
+ * Any output may be the very same pointer as any input (in place); they may not overlap otherwise. Sums are formed in an order
+ * that depends on the extents alone, never on addresses. NaNs in the input come out as NaNs.
+ *
+ * ck_stored is how a tensor's elements lie in memory; all arithmetic, parameters of norms, statistics and partial sums are
+ * float32. A second storage type (bf16, f16) is a second build of the same sources with another ck_stored and its get() and put()
+ * in vec_impl.h. */
+#ifndef CK_VEC_H
+#define CK_VEC_H
+
+#include "kernels/ops.h"
+
+typedef float ck_stored;
+
+/* One op's dropout in one step; the rule is in kernels/philox.h. */
+typedef struct ck_drop {
+	uint64_t seed;
+	uint32_t step, op;
+	uint32_t threshold; /* an element is kept when its word is at least this */
+	float scale;        /* of what is kept: 1 / (1 - p) */
+} ck_drop;
+
+typedef struct ck_vec_act {
+	/* By ck_act. forward: y = act(x). backward: dx = dy act', added to dx with acc. `saved` is what the derivative is found from:
+	 * y for ReLU, x for both GELUs, unused (may be NULL) for none. */
+	void (*forward[4])(int64_t n, const ck_stored *x, ck_stored *y);
+	void (*backward[4])(int64_t n, const ck_stored *dy, const ck_stored *saved, ck_stored *dx, bool acc);
+	void (*add)(int64_t n, const ck_stored *a, const ck_stored *b, ck_stored *y); /* y = a + b */
+} ck_vec_act;
+
+typedef struct ck_vec_drop {
+	/* Elements first .. first + n - 1 of the op; the pointers are those of element `first`, a multiple of 4.
+	 * forward: y = r + dropout(x), r may be NULL. backward: dx = dropout'(dy), added to dx with acc. */
+	void (*forward)(const ck_drop *d, int64_t first, int64_t n, const ck_stored *x, const ck_stored *r, ck_stored *y);
+	void (*backward)(const ck_drop *d, int64_t first, int64_t n, const ck_stored *dy, ck_stored *dx, bool acc);
+	/* dx = dy scale where y > 0, else 0: of ReLU and dropout together, no number need be drawn again. */
+	void (*relu_backward)(const ck_drop *d, int64_t n, const ck_stored *dy, const ck_stored *y, ck_stored *dx);
+} ck_vec_drop;
+
+typedef struct ck_vec_norm ck_vec_norm; /* vec_norm.h: batch norm, layer norm */
+
+typedef struct ck_vec_rows {
+	/* sum[c] += sum over rows of x[row * stride + c] */
+	void (*column_sums)(int64_t rows, int64_t cols, int64_t stride, const ck_stored *x, float *sum);
+	/* p = softmax of s[0 .. n-1]; softmax_backward: ds = p (dp - <p, dp>) */
+	void (*softmax)(int64_t n, const ck_stored *s, ck_stored *p);
+	void (*softmax_backward)(int64_t n, const ck_stored *p, const ck_stored *dp, ck_stored *ds, bool acc);
+	/* log(sum(exp(x[0 .. n-1]))); and dx = (exp(x - lse)) * scale, added to dx with acc */
+	float (*log_sum_exp)(int64_t n, const ck_stored *x);
+	void (*exp_scaled)(int64_t n, float lse, float scale, const ck_stored *x, ck_stored *dx, bool acc);
+} ck_vec_rows;
+
+typedef struct ck_vec_pool {
+	/* One place of `channels` values, out of n places of the other side; `place` is the position in the window that joins them.
+	 * max: y, and in `at` whose it was. max_backward: dx (+)= sum of dy[k] where at[k] is place[k]. sum: y (+)= scale times
+	 * the sum of x[k]. */
+	void (*max)(int64_t channels, int n, const ck_stored *const *x, const uint8_t *place, ck_stored *y, uint8_t *at);
+	void (*max_backward)(int64_t channels, int n, const ck_stored *const *dy, const uint8_t *const *at,
+			     const uint8_t *place, ck_stored *dx, bool acc);
+	void (*sum)(int64_t channels, int n, const ck_stored *const *x, float scale, ck_stored *y, bool acc);
+} ck_vec_pool;
+
+struct ck_vec {
+	const char *name; /* "v4", "v3" (x86-64 levels: AVX-512, AVX2) or "base" */
+	const ck_vec_act *act;
+	const ck_vec_drop *drop;
+	const ck_vec_norm *norm;
+	const ck_vec_rows *rows;
+	const ck_vec_pool *pool;
+};
+
+/* The best build for this processor; fixed for a machine. */
+const struct ck_vec *ck__vec_choose(void);
+
+#endif

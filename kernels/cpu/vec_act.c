@@ -1,0 +1,87 @@
+/* Elementwise maps: activations, their backwards, addition. */
+#include "kernels/cpu/vec_impl.h"
+#include "kernels/cpu/vec_math.h"
+
+INLINE float relu(float x)
+{
+	return x < 0.0f ? 0.0f : x; /* NaN stays */
+}
+
+INLINE float one(float x)
+{
+	(void)x;
+	return 1.0f;
+}
+
+INLINE float identity(float x)
+{
+	return x;
+}
+
+INLINE float relu_slope(float y)
+{
+	return y > 0.0f ? 1.0f : 0.0f;
+}
+
+INLINE void map(int64_t n, const ck_stored *x, ck_stored *y, float (*f)(float))
+{
+	VEC_LOOP
+	for (int64_t i = 0; i < n; i++)
+		put(y, i, f(get(x, i)));
+}
+
+INLINE void map_gradient(int64_t n, const ck_stored *dy, const ck_stored *saved, ck_stored *dx, float (*slope)(float), bool acc)
+{
+	VEC_LOOP
+	for (int64_t i = 0; i < n; i++)
+		put_gradient(dx, i, get(dy, i) * slope(get(saved, i)), acc);
+}
+
+#define ACT(name, f, slope)                                                                                                    \
+	static void name##_forward(int64_t n, const ck_stored *x, ck_stored *y)                                                \
+	{                                                                                                                      \
+		map(n, x, y, f);                                                                                               \
+	}                                                                                                                      \
+	static void name##_backward(int64_t n, const ck_stored *dy, const ck_stored *saved, ck_stored *dx, bool acc)           \
+	{                                                                                                                      \
+		if (acc)                                                                                                       \
+			map_gradient(n, dy, saved, dx, slope, true);                                                           \
+		else                                                                                                           \
+			map_gradient(n, dy, saved, dx, slope, false);                                                          \
+	}
+ACT(relu, relu, relu_slope)
+ACT(gelu_tanh, vec_gelu_tanh, vec_gelu_tanh_slope)
+ACT(gelu_erf, vec_gelu_erf, vec_gelu_erf_slope)
+
+static void none_forward(int64_t n, const ck_stored *x, ck_stored *y)
+{
+	map(n, x, y, identity);
+}
+
+static void none_backward(int64_t n, const ck_stored *dy, const ck_stored *saved, ck_stored *dx, bool acc)
+{
+	(void)saved;
+	if (acc)
+		map_gradient(n, dy, dy, dx, one, true);
+	else if (dx != dy)
+		map(n, dy, dx, identity);
+}
+
+static void add(int64_t n, const ck_stored *a, const ck_stored *b, ck_stored *y)
+{
+	VEC_LOOP
+	for (int64_t i = 0; i < n; i++)
+		put(y, i, get(a, i) + get(b, i));
+}
+
+const ck_vec_act VEC(ck__vec_act) = {
+    .forward = {[CK_ACT_NONE] = none_forward,
+		[CK_ACT_RELU] = relu_forward,
+		[CK_ACT_GELU_TANH] = gelu_tanh_forward,
+		[CK_ACT_GELU_ERF] = gelu_erf_forward},
+    .backward = {[CK_ACT_NONE] = none_backward,
+		 [CK_ACT_RELU] = relu_backward,
+		 [CK_ACT_GELU_TANH] = gelu_tanh_backward,
+		 [CK_ACT_GELU_ERF] = gelu_erf_backward},
+    .add = add,
+};

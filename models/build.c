@@ -1,0 +1,32 @@
+/* From settings to a finished graph. */
+#include "models/models.h"
+
+#include "kernels/alloc.h"
+
+/* All tensors of a case together must stay under this many bytes: far more than any machine has, and few enough that no sum
+ * of sizes downstream can overflow. */
+static const size_t most_bytes = (size_t)1 << 50;
+
+static void check_total(ck_graph *g, const char *model)
+{
+	size_t total = 0;
+	for (int v = 0; v < g->nvalues && total <= most_bytes; v++)
+		total += g->values[v].bytes; /* each under 2^51 */
+	if (total > most_bytes)
+		ck_graph_error(
+		    g, "%s: these sizes make tensors of more than 1024 TiB in all; make the batch or the model smaller", model);
+}
+
+ck_status ck_model_build(const ck_settings *s, ck_dtype real, ck_graph **graph, ck_err *err)
+{
+	ck_graph *g = ck_graph_new(real);
+	ck_value loss = s->model->build(s, g);
+	check_total(g, s->model->name);
+	ck_status status = ck_graph_finish(g, loss, !s->options.no_fusion, err);
+	if (status != CK_OK) {
+		ck_graph_free(g);
+		g = NULL;
+	}
+	*graph = g;
+	return status;
+}
