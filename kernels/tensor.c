@@ -63,12 +63,12 @@ int64_t ck_shape_count(ck_shape s)
 
 int64_t ck_shape_last(ck_shape s)
 {
-	return s.d[s.nd - 1];
+	return s.nd ? s.d[s.nd - 1] : 0;
 }
 
 int64_t ck_shape_rows(ck_shape s)
 {
-	return product(s, s.nd - 1);
+	return s.nd ? product(s, s.nd - 1) : 0;
 }
 
 const char *ck_shape_text(ck_shape s, char text[CK_SHAPE_TEXT])

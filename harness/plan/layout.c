@@ -115,11 +115,11 @@ static size_t find_offset(const buffer *b, buffer *const *placed, int n)
 	return best != SIZE_MAX ? best : top;
 }
 
-/* Places all in the given order; returns the bytes they take, or gives up once that is above `limit`. */
-static size_t place(buffer **order, buffer **placed, int n, size_t limit)
+/* Places all in the given order; returns the bytes they take. */
+static size_t place(buffer **order, buffer **placed, int n)
 {
 	size_t top = 0;
-	for (int i = 0; i < n && top <= limit; i++) {
+	for (int i = 0; i < n; i++) {
 		buffer *b = order[i];
 		b->offset = find_offset(b, placed, i);
 		if (b->offset + b->bytes > top)
@@ -132,29 +132,63 @@ static size_t place(buffer **order, buffer **placed, int n, size_t limit)
 	return top;
 }
 
+/* A search for the order that gives the smallest arena. */
+typedef struct search {
+	buffer *b;
+	buffer **order, **placed;
+	size_t *best_offset;
+	size_t best, enough; /* bytes: found so far; at which to stop */
+	int n;
+} search;
+
+static void try_order(search *s)
+{
+	size_t top = place(s->order, s->placed, s->n);
+	if (top >= s->best)
+		return;
+	s->best = top;
+	for (int i = 0; i < s->n; i++)
+		s->best_offset[i] = s->b[i].offset;
+}
+
+/* What ended up at the top was placed too late: it goes first in the next try. */
+static void promote_top(search *s)
+{
+	int top = 0;
+	for (int i = 1; i < s->n; i++)
+		if (s->order[i]->offset + s->order[i]->bytes > s->order[top]->offset + s->order[top]->bytes)
+			top = i;
+	buffer *first = s->order[top];
+	memmove(s->order + 1, s->order, (size_t)top * sizeof *s->order);
+	s->order[0] = first;
+}
+
 static size_t place_best(buffer *b, int n, size_t bound)
 {
 	static int (*const orders[])(const void *, const void *) = {by_size, by_length, by_area, by_end, by_start};
-	buffer **order = ck_alloc((size_t)n, sizeof(buffer *)), **placed = ck_alloc((size_t)n, sizeof(buffer *));
-	size_t *best_offset = ck_alloc((size_t)n, sizeof *best_offset);
-	size_t best = SIZE_MAX;
-	for (size_t k = 0; k < sizeof orders / sizeof *orders && best > bound; k++) {
+	search s = {.b = b, .best = SIZE_MAX, .n = n};
+	int promotions = (int)(8e6 / ((double)n * n + 1e5)); /* 80 for small graphs, none for large ones */
+	s.enough =
+	    n > 2000 ? bound + bound / 100 : bound; /* large graphs: within a percent is soon found, the last bytes are not */
+	s.order = ck_alloc((size_t)n, sizeof *s.order);
+	s.placed = ck_alloc((size_t)n, sizeof *s.placed);
+	s.best_offset = ck_alloc((size_t)n, sizeof *s.best_offset);
+	for (size_t k = 0; k < sizeof orders / sizeof *orders && s.best > s.enough; k++) {
 		for (int i = 0; i < n; i++)
-			order[i] = &b[i];
-		qsort(order, (size_t)n, sizeof *order, orders[k]);
-		size_t top = place(order, placed, n, best - 1);
-		if (top >= best)
-			continue;
-		best = top;
-		for (int i = 0; i < n; i++)
-			best_offset[i] = b[i].offset;
+			s.order[i] = &b[i];
+		qsort(s.order, (size_t)n, sizeof *s.order, orders[k]);
+		try_order(&s);
+		for (int tries = 0; tries < promotions && s.best > s.enough; tries++) {
+			promote_top(&s);
+			try_order(&s);
+		}
 	}
 	for (int i = 0; i < n; i++)
-		b[i].offset = best_offset[i];
-	free(order);
-	free(placed);
-	free(best_offset);
-	return n ? best : 0;
+		b[i].offset = s.best_offset[i];
+	free(s.order);
+	free(s.placed);
+	free(s.best_offset);
+	return n ? s.best : 0;
 }
 
 static size_t place_persistent(const ck_graph *g, size_t *offset)

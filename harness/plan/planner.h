@@ -37,6 +37,10 @@ void ck_knob_up_to_stages(const ck_graph *g, int64_t *least, int64_t *most); /* 
 /* n equal segments of `length` stages from stage 0 on, each dropped and recomputed, then (if stages are left) one kept segment. */
 ck_status ck_plan_equal_segments(const ck_graph *g, int n, int length, ck_schedule *s, ck_err *err);
 
+/* Cuts n stages into k (1 <= k <= n) segments first[i] .. first[i + 1] - 1, none empty, so that the largest sum of saved[] in a
+ * segment is the least that it can be. first holds k + 1. */
+void ck_balanced_partition(const size_t *saved, int n, int k, int *first);
+
 /* Bytes that a keep-all forward of each stage saves for the backward (stashes and activations that some B reads, the stage's
  * output included, its input not). saved holds nstages. */
 void ck_stage_saved_bytes(const ck_graph *g, size_t *saved);

@@ -46,6 +46,12 @@ static size_t smallest_cap(const size_t *saved, int n, int k)
 	return high;
 }
 
+void ck_balanced_partition(const size_t *saved, int n, int k, int *first)
+{
+	cut(saved, n, k, smallest_cap(saved, n, k), first);
+	first[k] = n;
+}
+
 static int segments(const ck_graph *g, int64_t knob)
 {
 	(void)g;
@@ -59,8 +65,7 @@ static ck_status make(const ck_graph *g, int64_t knob, ck_schedule *s, ck_err *e
 	ck_segments c = {
 	    .n = k, .first = ck_alloc((size_t)k + 1, sizeof *c.first), .kept = ck_alloc((size_t)k, sizeof *c.kept)};
 	ck_stage_saved_bytes(g, saved);
-	cut(saved, n, k, smallest_cap(saved, n, k), c.first);
-	c.first[k] = n;
+	ck_balanced_partition(saved, n, k, c.first);
 	c.kept[k - 1] = true;
 	ck_status status = ck_lower_segments(g, &c, s, err);
 	free(c.first);

@@ -13,17 +13,36 @@ static void *json_malloc(size_t bytes)
 	return ck_alloc(bytes, 1);
 }
 
+/* In the fewest digits that read back to the same number; cJSON's own way may lose the last bit. */
+static cJSON *exact(double number)
+{
+	char text[32];
+	for (int digits = 15; digits <= 17; digits++) {
+		snprintf(text, sizeof text, "%.*g", digits, number);
+		if (strtod(text, NULL) == number)
+			break;
+	}
+	return cJSON_CreateRaw(text);
+}
+
 static void put_number(cJSON *to, const char *name, double number)
 {
 	if (isfinite(number))
-		cJSON_AddNumberToObject(to, name, number);
+		cJSON_AddItemToObject(to, name, exact(number));
+}
+
+static void put_numbers(cJSON *to, const char *name, const double *numbers, int n)
+{
+	cJSON *list = cJSON_AddArrayToObject(to, name);
+	for (int i = 0; i < n; i++)
+		cJSON_AddItemToArray(list, exact(numbers[i]));
 }
 
 /* 0 means not known. */
 static void put_size(cJSON *to, const char *name, size_t bytes)
 {
 	if (bytes)
-		cJSON_AddNumberToObject(to, name, (double)bytes);
+		put_number(to, name, (double)bytes);
 }
 
 static void put_text(cJSON *to, const char *name, const char *text)
@@ -131,10 +150,10 @@ static void put_time(cJSON *point, const ck_point *p)
 		return;
 	cJSON *o = cJSON_AddObjectToObject(point, "time");
 	put_number(o, "median", p->time.median);
-	cJSON_AddItemToObject(o, "ci95", cJSON_CreateDoubleArray((double[]){p->time.ci_low, p->time.ci_high}, 2));
+	put_numbers(o, "ci95", (double[]){p->time.ci_low, p->time.ci_high}, 2);
 	put_number(o, "min", p->time.min);
 	put_number(o, "mad", p->time.mad);
-	cJSON_AddItemToObject(o, "samples", cJSON_CreateDoubleArray(p->time.at, p->time.n));
+	put_numbers(o, "samples", p->time.at, p->time.n);
 }
 
 static void put_work(cJSON *point, const ck_result *r, const ck_point *p)

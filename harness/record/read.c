@@ -83,6 +83,12 @@ static bool has(const cJSON *from, const char *field)
 	return cJSON_GetObjectItemCaseSensitive(from, field) != NULL;
 }
 
+/* 0 when it is not there: not known. */
+static size_t known_size_in(reader *r, const cJSON *from, const char *field)
+{
+	return has(from, field) ? size_in(r, from, field) : 0;
+}
+
 /* The word's place in the list, which ends after `n` words. */
 static int word_in(reader *r, const cJSON *from, const char *field, const char *const *words, int n)
 {
@@ -133,7 +139,7 @@ static void read_machine(reader *r, const cJSON *root, ck_machine *m)
 	m->kernel = text_in(r, o, "kernel");
 	m->cores = int_in(r, o, "cores");
 	m->memory = size_in(r, o, "memory");
-	m->memory_limit = has(o, "memory_limit") ? size_in(r, o, "memory_limit") : 0;
+	m->memory_limit = known_size_in(r, o, "memory_limit");
 	enter(r, "%s", "");
 }
 
@@ -220,10 +226,10 @@ static void read_memory(reader *r, const cJSON *point, int i, ck_point *p)
 	enter(r, "points[%d].", i);
 	const cJSON *o = object_in(r, point, "memory");
 	enter(r, "points[%d].memory.", i);
-	p->predicted_peak = size_in(r, o, "predicted_peak");
-	p->arena = size_in(r, o, "arena");
-	p->live_peak = has(o, "live_peak") ? size_in(r, o, "live_peak") : 0;
-	p->device_peak = has(o, "device_peak") ? size_in(r, o, "device_peak") : 0;
+	p->predicted_peak = known_size_in(r, o, "predicted_peak");
+	p->live_peak = known_size_in(r, o, "live_peak");
+	p->arena = known_size_in(r, o, "arena");
+	p->device_peak = known_size_in(r, o, "device_peak");
 	const cJSON *categories = object_in(r, o, "by_category");
 	enter(r, "points[%d].memory.by_category.", i);
 	for (int k = 0; k < CK_MEM_CATEGORIES; k++)

@@ -4,23 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/record/shell.h"
 #include "harness/record/version.h"
 #include "kernels/alloc.h"
 
 const char *const ck_point_status_names[] = {"ok", "parity-failed", "oom", "skipped", "error", NULL};
-
-/* Arguments as a shell would take them: in quotes where one holds more than plain characters. */
-static char *command_line(int argc, char *const *argv)
-{
-	char *line = ck_text("%s", "");
-	for (int i = 0; i < argc; i++) {
-		bool plain = *argv[i] && !strpbrk(argv[i], " \t\n\"'\\$`*?;&|<>()#~!");
-		char *longer = ck_text(plain ? "%s%s%s" : "%s%s'%s'", line, i ? " " : "", argv[i]);
-		free(line);
-		line = longer;
-	}
-	return line;
-}
 
 ck_result *ck_result_new(int argc, char *const *argv)
 {
@@ -29,7 +17,7 @@ ck_result *ck_result_new(int argc, char *const *argv)
 	r->tool.git = ck_text("%s", CK_GIT);
 	r->tool.compiler = ck_text("%s", CK_COMPILER);
 	r->tool.flags = ck_text("%s", CK_FLAGS);
-	r->tool.argv = command_line(argc, argv);
+	r->tool.argv = ck_shell_line(argc, (const char *const *)argv);
 	ck_machine_read(&r->machine);
 	r->baseline = ck_text("none");
 	return r;

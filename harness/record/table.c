@@ -64,7 +64,7 @@ void ck_result_table(const ck_result *r, FILE *to)
 		any_front |= p->pareto;
 		ck_columns_add(&c, "%s", p->pareto ? "*" : "");
 		ck_columns_add(&c, "%s", p->plan);
-		ck_columns_add(&c, p->segments ? "%d" : "%.0d", p->segments);
+		ck_columns_add(&c, "%.0d", p->segments); /* 0 prints nothing */
 		add_bytes(&c, p->live_peak ? p->live_peak : p->predicted_peak);
 		ck_columns_add(&c, "%.1f %%", 100 * ck_saving(r, p));
 		add_bytes(&c, p->arena);
@@ -81,6 +81,14 @@ void ck_result_table(const ck_result *r, FILE *to)
 	print_reasons(r, to);
 }
 
+static void add_loss(ck_columns *c, const ck_point *p)
+{
+	if (p->checked)
+		ck_columns_add(c, "%.9g", p->loss);
+	else
+		ck_columns_add(c, "%s", "");
+}
+
 void ck_result_parity(const ck_result *r, FILE *to)
 {
 	static const char *const heads[] = {"<plan", ">value of loss", "<loss", "<gradients", "<input", "<state", "<random", "<verdict"};
@@ -90,7 +98,7 @@ void ck_result_parity(const ck_result *r, FILE *to)
 	for (int i = 0; i < r->npoints; i++) {
 		const ck_point *p = &r->points[i];
 		ck_columns_add(&c, "%s", p->plan);
-		ck_columns_add(&c, p->checked ? "%.9g" : "%.0s", p->loss);
+		add_loss(&c, p);
 		for (int k = 0; k < CK_DIGEST_KINDS; k++) {
 			bool both = base && p->has_digest[k] && base->has_digest[k];
 			ck_columns_add(&c, "%s", !both ? "" : memcmp(&p->digest[k], &base->digest[k], sizeof p->digest[k]) ? "DIFFERS" : "same");

@@ -19,8 +19,9 @@ typedef struct ck_batch {
 	struct ck__batch_source *source; /* private */
 } ck_batch;
 
-/* Reads the data set and takes batch 0. The graph is a model's: a cross-entropy loss, and what is read besides its targets. Refused (CK_USAGE): files that are not what they should be, and a
- * model whose inputs the data does not fit, with the settings to change. CK_MISSING: no memory for a file's content. */
+/* Reads the data set and takes batch 0. Borrows the graph, which is a model's: its loss a cross-entropy, with one input besides
+ * the targets. Refused (CK_USAGE): files that are not what they should be, and a model whose inputs the data does not fit, with
+ * the settings to change. CK_MISSING: no memory for a file's content. */
 ck_status ck_batch_open(const ck_graph *g, const char *data, uint64_t seed, ck_batch **b, ck_err *err);
 /* Fills at[] with batch k, counted from 0 on through all epochs; each epoch has its own order, from the seed. */
 void ck_batch_take(ck_batch *b, int64_t k);

@@ -29,9 +29,10 @@ Test(settings, round_trip)
 		expect_round_trip((*m)->name);
 	for (const ck_preset *p = ck_presets; p->name; p++)
 		expect_round_trip(p->name);
-	static const char *const cases[] = {"mlp:dropout=0.1",  "mlp:dropout=0.30000000000000004", "mlp:dropout=1e-300",
-					    "mlp:dropout=0.99", "mlp:activation=gelu-erf,layers=100000", "resnet18:image=64,batch=2",
-					    "gpt2:seq=1024,dropout=.25"};
+	static const char *const cases[] = {
+	    "mlp:dropout=0.1",          "mlp:dropout=0.30000000000000004",       "mlp:dropout=1e-300",
+	    "mlp:dropout=0.99",         "mlp:activation=gelu-erf,layers=100000", "resnet18:image=64,batch=2",
+	    "gpt2:seq=1024,dropout=.25"};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
 		expect_round_trip(cases[i]);
 }
@@ -135,18 +136,27 @@ Test(settings, refusals)
 	}
 }
 
-/* A text of any length is refused, not overrun. */
+/* A text of any length is refused, not overrun, and does not crowd out the remedy. */
 Test(settings, long_text)
 {
-	char *text = malloc(1 << 20);
+	static const struct {
+		const char *start, *fragment;
+	} cases[] = {
+	    {"", "; the models are mlp, cnn, transformer, their presets"},
+	    {"mlp:", "; it has layers, width"},
+	    {"mlp:layers=", "is not a whole number; it takes one from 1 to 100000"},
+	    {"mlp:activation=", "is not one of relu|gelu|gelu-erf"},
+	};
+	const size_t size = 1 << 20;
+	char *text = malloc(size);
 	cr_assert(text);
-	memset(text, 'x', 1 << 20);
-	text[(1 << 20) - 1] = 0;
-	ck_err err;
-	cr_expect(case_refusal(text, &err) == CK_USAGE);
-	memcpy(text, "mlp:", 4);
-	cr_expect(case_refusal(text, &err) == CK_USAGE);
-	memcpy(text, "mlp:layers=", 11);
-	cr_expect(case_refusal(text, &err) == CK_USAGE);
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		memset(text, 'x', size - 1);
+		text[size - 1] = 0;
+		memcpy(text, cases[i].start, strlen(cases[i].start));
+		ck_err err;
+		cr_expect(case_refusal(text, &err) == CK_USAGE && strstr(err.text, cases[i].fragment), "'%sxxx…': '%s'",
+			  cases[i].start, err.text);
+	}
 	free(text);
 }

@@ -134,8 +134,8 @@ Test(structure, start_values)
 		ck_init init = g->values[v].init;
 		double square = init.scale * init.scale;
 		cr_expect(init.kind == cases[i].kind && fabs(square - cases[i].square) <= 1e-12,
-			  "%s: '%s' starts with kind %d, scale^2 %.17g, not %d, %.17g", cases[i].text, cases[i].value, init.kind,
-			  square, cases[i].kind, cases[i].square);
+			  "%s: '%s' starts with kind %d, scale^2 %.17g, not %d, %.17g", cases[i].text, cases[i].value,
+			  init.kind, square, cases[i].kind, cases[i].square);
 		ck_graph_free(g);
 	}
 }
@@ -166,8 +166,8 @@ Test(structure, dropout_and_evaluation)
 			}
 			cr_expect(random == (options.evaluation ? 0 : cases[i].random) &&
 				      state == (options.evaluation ? 0 : cases[i].state),
-				  "%s, fusion %d, evaluation %d: %d random ops, %d with state", cases[i].text, !options.no_fusion,
-				  options.evaluation, random, state);
+				  "%s, fusion %d, evaluation %d: %d random ops, %d with state", cases[i].text,
+				  !options.no_fusion, options.evaluation, random, state);
 			ck_graph_free(g);
 		}
 }
@@ -209,10 +209,10 @@ Test(structure, refusals)
 	    {"vgg11:image=31", "image=31 is too small; set image=32 or more"},
 	    {"cnn:depth=19,image=1", "image=1 is too small; set image=32 or more"},
 	    {"resnet18:image=32,batch=1", "'layer4.0.downsample.1' would take its statistics over a single value per channel"},
-	    {"vgg11:image=32,batch=1", "set batch=2 or more, or a larger image"},
+	    {"cnn:image=1,batch=1", "BatchNorm 'bn1' would take its statistics over a single value per channel"},
 	    {"resnet18:image=65536,batch=16777216", "more than 2^48 elements"},
 	    {"transformer:seq=1048576,width=1048576,batch=16777216", "2^48 elements"},
-	    {"mlp:layers=100000,width=1048576", "more than 1024 TiB in all; make the batch or the model smaller"},
+	    {"mlp:layers=1000,width=1048576", "more than 1024 TiB in all; make the batch or the model smaller"},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		ck_err err;

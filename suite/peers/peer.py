@@ -55,19 +55,20 @@ def run(command):
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if done.returncode != 0:
         sys.exit(f"peer.py: exit status {done.returncode} of: {' '.join(map(str, command))}\n{done.stderr[-2000:]}")
-    return json.loads(done.stdout.splitlines()[-1] if "step.py" in str(command[1]) else done.stdout)
+    return done.stdout
 
 
 def torch(options, model, flags):
     """One process of PyTorch: its step.py result."""
-    return run([options.python, HERE / "step.py", model, "--threads", str(options.threads), *flags.split()])
+    out = run([options.python, HERE / "step.py", model, "--threads", str(options.threads), *flags.split()])
+    return json.loads(out.splitlines()[-1])
 
 
 def ckbench(options, model, plans):
     """One process of ckbench: a result like step.py's for each plan."""
     with tempfile.TemporaryDirectory() as out:
         command = [options.ckbench, "sweep", CASES[model][1], "--plans", ",".join(plans), "--threads", str(options.threads)]
-        record = run([*command, "--out", out, "--json", "-", "--quiet"])
+        record = json.loads(run([*command, "--out", out, "--json", "-", "--quiet"]))
     bad = [f"{p['plan']}: {p['status']} ({p.get('reason')})" for p in record["points"] if p["status"] != "ok"]
     if bad:
         sys.exit(f"peer.py: {model}: ckbench did not measure {'; '.join(bad)}")

@@ -2,8 +2,6 @@
 # Sets up PyTorch for CPU use in the virtual environment FOLDER, unless it is there, and compares it with ckbench (peer.py).
 #
 # Usage: suite/peers/peer.sh FOLDER [peer.py's arguments]     e.g. suite/peers/peer.sh ~/peer mlp resnet18 --rounds 5
-#
-# The index can be chosen with PIP_INDEX_URL; https://download.pytorch.org/whl/cpu holds a build without any CUDA.
 set -eu
 [ $# -ge 1 ] || {
 	sed -n '2,4s/^# \{0,1\}//p' "$0" >&2

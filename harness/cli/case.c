@@ -1,0 +1,111 @@
+#include "harness/cli/case.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/record/shell.h"
+#include "kernels/alloc.h"
+
+static ck_status read_settings(const ck_cli *cli, bool input_grad, ck_settings *s, ck_err *err)
+{
+	const ck_options *o = &cli->options;
+	ck_status status = ck_settings_read(s, cli->subject, err);
+	if (status == CK_OK && o->given[CK_OPTION_dropout])
+		status = ck_setting_change(s, "dropout", o->text[CK_OPTION_dropout], err);
+	s->options.input_grad = input_grad;
+	s->options.no_fusion = o->given[CK_OPTION_no_fusion];
+	return status;
+}
+
+static ck_status open_parts(ck_case *c, bool input_grad, ck_err *err)
+{
+	const ck_options *o = &c->cli->options;
+	int index = 0;
+	ck_status status = read_settings(c->cli, input_grad, &c->settings, err);
+	if (status == CK_OK)
+		status = ck_backend_find(o->text[CK_OPTION_device], &c->backend, &index, err);
+	if (status == CK_OK)
+		status = ck_model_build(&c->settings, c->backend->real, &c->graph, err);
+	if (status == CK_OK && o->given[CK_OPTION_data])
+		status = ck_batch_open(c->graph, o->text[CK_OPTION_data], c->seed, &c->batch, err);
+	if (status == CK_OK)
+		status = c->backend->open(index, (int)o->whole[CK_OPTION_threads], &c->device, err);
+	if (status == CK_OK)
+		status = ck_session_open(c->graph, c->backend, c->device, &c->session, err);
+	if (status == CK_OK)
+		c->model = ck_settings_text(&c->settings);
+	return status;
+}
+
+ck_status ck_case_open(const ck_cli *cli, bool input_grad, ck_case *c, ck_err *err)
+{
+	*c = (ck_case){.cli = cli, .seed = (uint64_t)cli->options.whole[CK_OPTION_seed]};
+	ck_status status = open_parts(c, input_grad, err);
+	if (status != CK_OK)
+		ck_case_close(c);
+	return status;
+}
+
+void ck_case_close(ck_case *c)
+{
+	if (c->session)
+		ck_session_close(c->session);
+	if (c->device)
+		c->backend->close(c->device);
+	ck_batch_close(c->batch);
+	ck_graph_free(c->graph);
+	free(c->model);
+	*c = (ck_case){0};
+}
+
+const void *const *ck_case_batch(const ck_case *c)
+{
+	return c->batch ? c->batch->at : NULL;
+}
+
+char *ck_case_line(const ck_case *c, const char *command, const char *more)
+{
+	const ck_options *o = &c->cli->options;
+	const char *words[] = {"ckbench", command, c->model, "--device", o->text[CK_OPTION_device]};
+	char *begin = ck_shell_line(sizeof words / sizeof *words, words);
+	char *data = ck_option_line(o, CK_OPTION_data), *fusion = ck_option_line(o, CK_OPTION_no_fusion);
+	char *line = ck_text("%s --threads %d --seed %llu%s%s%s%s%s%s", begin, c->backend->threads(c->device),
+			     (unsigned long long)c->seed, *data ? " " : "", data, *fusion ? " " : "", fusion, *more ? " " : "", more);
+	free(begin);
+	free(data);
+	free(fusion);
+	return line;
+}
+
+/* The n-th of words that stand as "relu|gelu|gelu-erf". Fresh memory. */
+static char *nth_word(const char *words, int n)
+{
+	for (; n > 0 && strchr(words, '|'); n--)
+		words = strchr(words, '|') + 1;
+	return ck_text("%.*s", (int)strcspn(words, "|"), words);
+}
+
+void ck_case_describe(const ck_case *c, ck_result *r)
+{
+	const ck_options *o = &c->cli->options;
+	r->device.name = ck_text("%s", o->text[CK_OPTION_device]);
+	r->device.description = ck_text("%s", c->backend->describe(c->device));
+	r->device.threads = c->backend->threads(c->device);
+	r->c.model = ck_text("%s", c->settings.model->name);
+	r->c.data = ck_text("%s", c->batch ? o->text[CK_OPTION_data] : "random");
+	r->c.amp = ck_text("off");
+	const ck_setting *table = c->settings.model->settings;
+	for (int i = 0; table[i].name; i++) {
+		ck_fact *f = ck_result_add_setting(r, table[i].name);
+		if (table[i].words)
+			f->word = nth_word(table[i].words, (int)c->settings.number[i]);
+		else
+			f->number = c->settings.number[i];
+	}
+	r->c.seed = (int64_t)c->seed;
+	r->c.parameters = c->graph->parameters;
+	r->c.stages = c->graph->nstages;
+	r->c.ops = c->graph->nops;
+	r->c.graph = c->graph->digest;
+	r->c.model_flops = c->graph->model_flops;
+}

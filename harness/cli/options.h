@@ -1,0 +1,65 @@
+/* The command line's options: one row each. Reading, checking and the help text all come from the row.
+ *
+ *   X(name, value, kind, least, most, preset, help)
+ *     value    what stands for the value in the help; NULL: the option takes none
+ *     kind     FLAG, WHOLE (a whole number from least to most), REAL (a number from least to most) or TEXT
+ *     preset   what it is when not given, as text; NULL: nothing */
+#ifndef CK_OPTIONS_H
+#define CK_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernels/status.h"
+
+/* Seeds end where JSON numbers stop being exact: 2^53 - 1. */
+#define CK_OPTION_ROWS(X)                                                                                                      \
+	X(plans, "LIST", TEXT, 0, 0, NULL,                                                                                     \
+	  "plans by name, e.g. uniform:4,stages or uniform:1..12; see 'ckbench list planners'. none is always run, first")       \
+	X(segments, "LIST", TEXT, 0, 0, NULL, "segment counts K, e.g. 1,2,4 or 1..12 or 1..64*2: uniform:K for each")            \
+	X(schedule, "FILE", TEXT, 0, 0, NULL, "also run the schedule in FILE, as plan schedule:FILE")                            \
+	X(emit, "WHAT", TEXT, 0, 0, NULL, "schedule: write the one plan's schedule, as --schedule takes it")                     \
+	X(device, "NAME", TEXT, 0, 0, "cpu", "where to run; see 'ckbench list devices'")                                         \
+	X(threads, "N", WHOLE, 1, 1024, NULL, "CPU threads, 1 to 1024; all that may be used when not given")                     \
+	X(seed, "N", WHOLE, 0, 9007199254740991, "1", "start of all random numbers: weights, batch, dropout")                    \
+	X(dropout, "P", REAL, 0, 0.99, NULL, "the model's dropout, 0 to 0.99")                                                   \
+	X(data, "SET", TEXT, 0, 0, NULL,                                                                                       \
+	  "digits, idx:IMAGES,LABELS or text:FILE instead of a batch of random numbers")                                         \
+	X(no_fusion, NULL, FLAG, 0, 0, NULL, "build the graph of plain ops, none fused")                                         \
+	X(seconds, "S", REAL, 0.01, 86400, "20", "time limit for measuring; each plan gets five rounds all the same")            \
+	X(out, "DIR", TEXT, 0, 0, "ckbench-out", "folder for the record, its TSV and the plots")                                 \
+	X(json, "FILE", TEXT, 0, 0, NULL, "write the record to FILE; - is the standard output")                                  \
+	X(force, NULL, FLAG, 0, 0, NULL, "let --json replace a file that is there")                                              \
+	X(quiet, NULL, FLAG, 0, 0, NULL, "no progress and no remarks, only results and errors")
+
+typedef enum ck_option {
+#define X(name, value, kind, least, most, preset, help) CK_OPTION_##name,
+	CK_OPTION_ROWS(X)
+#undef X
+	    CK_OPTIONS
+} ck_option;
+
+/* A set of options, as a command lists those that it takes: CK_TAKES(plans) | CK_TAKES(seed). */
+#define CK_TAKES(name) (1u << CK_OPTION_##name)
+/* What makes a case, for all commands that build a graph. */
+#define CK_TAKES_CASE                                                                                                          \
+	(CK_TAKES(device) | CK_TAKES(threads) | CK_TAKES(seed) | CK_TAKES(dropout) | CK_TAKES(data) | CK_TAKES(no_fusion))
+
+typedef struct ck_options {
+	bool given[CK_OPTIONS];
+	const char *text[CK_OPTIONS]; /* as given, or the preset; NULL: nothing. Borrowed from argv */
+	int64_t whole[CK_OPTIONS];    /* WHOLE; 0 when there is nothing */
+	double real[CK_OPTIONS];      /* REAL; 0 when there is nothing */
+} ck_options;
+
+void ck_options_preset(ck_options *o);
+/* Reads the option at argv[*i] (it starts with '-'), and steps over its value. `takes`: the options that command `command`
+ * knows. CK_USAGE: unknown, given twice, no value, or out of range. */
+ck_status ck_options_read(ck_options *o, unsigned takes, const char *command, char *const *argv, int argc, int *i, ck_err *err);
+/* "  --seed N   start of …", a line or more per option. */
+void ck_options_help(unsigned takes);
+/* The option as given, "--seed 7", to run the same again; "" when it was not given. Fresh memory. */
+char *ck_option_line(const ck_options *o, ck_option which);
+const char *ck_option_name(ck_option which); /* "--no-fusion"; valid until the program ends */
+
+#endif

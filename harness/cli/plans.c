@@ -1,0 +1,241 @@
+#include "harness/cli/plans.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/cli/numbers.h"
+#include "harness/record/file.h"
+#include "kernels/alloc.h"
+
+enum { PLANS_MOST = 40 }; /* without a list: what a plot and a patient reader can bear */
+
+static const char SCHEDULE[] = "schedule:";
+
+/* ---- adding -------------------------------------------------------------------------------------------------------------- */
+
+static ck_plan_entry *append(ck_plans *p, const char *name)
+{
+	p->at = ck_grow(p->at, &p->capacity, p->n + 1, sizeof *p->at);
+	p->at[p->n] = (ck_plan_entry){.name = ck_text("%s", name)};
+	return &p->at[p->n++];
+}
+
+static bool is_listed(const ck_plans *p, const char *name)
+{
+	for (int i = 0; i < p->n; i++)
+		if (strcmp(p->at[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+static void entry_free(ck_plan_entry *e)
+{
+	free(e->name);
+	ck_schedule_free(&e->schedule);
+	if (e->program)
+		ck_program_free(e->program);
+}
+
+/* A schedule made elsewhere. Whether it keeps the rules is checked when it becomes a program. */
+static ck_status add_file(const ck_graph *g, ck_plans *p, const char *path, ck_err *err)
+{
+	char *name = ck_text("%s%s", SCHEDULE, path), *text = NULL;
+	size_t bytes;
+	ck_status status = is_listed(p, name) ? CK_OK : ck_file_read(path, &text, &bytes, err);
+	if (text) {
+		ck_schedule schedule = {0};
+		ck_err why = {""};
+		status = ck_schedule_parse(g, text, bytes, &schedule, &why);
+		if (status == CK_OK)
+			append(p, name)->schedule = schedule;
+		else
+			ck_fail(err, status, "%s: %s", path, why.text);
+	}
+	free(name);
+	free(text);
+	return status;
+}
+
+/* Listed twice is listed once. */
+static ck_status add(const ck_graph *g, ck_plans *p, const char *text, ck_err *err)
+{
+	if (strncmp(text, SCHEDULE, strlen(SCHEDULE)) == 0)
+		return add_file(g, p, text + strlen(SCHEDULE), err);
+	ck_plan plan;
+	ck_status status = ck_plan_read(g, text, &plan, err);
+	if (status != CK_OK || is_listed(p, plan.name))
+		return status;
+	ck_schedule schedule = {0};
+	status = ck_plan_make(g, &plan, &schedule, err);
+	if (status != CK_OK)
+		return status;
+	ck_plan_entry *e = append(p, plan.name);
+	e->segments = plan.segments;
+	e->schedule = schedule;
+	return CK_OK;
+}
+
+/* ---- by list ------------------------------------------------------------------------------------------------------------- */
+
+/* planner:K for every K of the list. */
+static ck_status add_knobs(const ck_graph *g, ck_plans *p, const char *what, const char *planner, const char *knobs, ck_err *err)
+{
+	ck_numbers list = {0};
+	ck_status status = ck_numbers_read(what, knobs, &list, err);
+	for (int i = 0; i < list.n && status == CK_OK; i++) {
+		char *text = ck_text("%s:%" PRId64, planner, list.at[i]);
+		status = add(g, p, text, err);
+		free(text);
+	}
+	free(list.at);
+	return status;
+}
+
+/* One of --plans: "stages", "uniform:4", "uniform:1..12", "schedule:FILE". */
+static ck_status add_item(const ck_graph *g, ck_plans *p, char *item, ck_err *err)
+{
+	char *colon = strchr(item, ':');
+	if (!colon || !strstr(colon, "..") || strncmp(item, SCHEDULE, strlen(SCHEDULE)) == 0)
+		return add(g, p, item, err);
+	*colon = 0;
+	return add_knobs(g, p, "--plans", item, colon + 1, err);
+}
+
+static ck_status add_list(const ck_graph *g, ck_plans *p, const char *text, ck_err *err)
+{
+	char *list = ck_text("%s", text);
+	ck_status status = CK_OK;
+	for (char *item = list, *next; item && status == CK_OK; item = next) {
+		next = strchr(item, ',');
+		if (next)
+			*next++ = 0;
+		if (*item)
+			status = add_item(g, p, item, err);
+		else
+			status = ck_fail(err, CK_USAGE, "--plans '%.60s': a plan is missing between two commas; write none,uniform:4", text);
+	}
+	free(list);
+	return status;
+}
+
+/* ---- all that are distinct ----------------------------------------------------------------------------------------------- */
+
+/* Knobs of one letter count something (segments, stages); others are budgets, which have no list of sensible values. */
+static bool needs_no_budget(const ck_planner *p)
+{
+	return !p->knob || strlen(p->knob) == 1;
+}
+
+/* All from least to most, or `limit` of them at equal ratios. */
+static void spread(int64_t least, int64_t most, int limit, ck_numbers *knobs)
+{
+	knobs->n = 0;
+	if (most - least < limit)
+		limit = (int)(most - least) + 1;
+	bool all = limit == most - least + 1;
+	for (int i = 0; i < limit; i++) {
+		double step = limit > 1 ? (double)i / (limit - 1) : 0;
+		int64_t k = all ? least + i : llround((double)least * pow((double)most / (double)least, step));
+		if (knobs->n && knobs->at[knobs->n - 1] == k)
+			continue;
+		knobs->at = ck_grow(knobs->at, &knobs->capacity, knobs->n + 1, sizeof *knobs->at);
+		knobs->at[knobs->n++] = k;
+	}
+}
+
+/* Drops the last plan when an earlier one has the same schedule. */
+static void drop_if_same(ck_plans *p, uint64_t *digests)
+{
+	digests[p->n - 1] = ck_schedule_digest(&p->at[p->n - 1].schedule);
+	for (int i = 0; i < p->n - 1; i++) {
+		if (digests[i] != digests[p->n - 1])
+			continue;
+		entry_free(&p->at[--p->n]);
+		p->same++;
+		return;
+	}
+}
+
+/* Every distinct plan, with `limit` knobs per planner at most. */
+static ck_status add_distinct(const ck_graph *g, int limit, ck_plans *p, ck_err *err)
+{
+	ck_status status = CK_OK;
+	ck_numbers knobs = {0};
+	uint64_t *digests = NULL;
+	int capacity = 0;
+	for (const ck_planner *const *planner = ck_planners; *planner && status == CK_OK; planner++) {
+		int64_t least = 0, most = 0;
+		if (!needs_no_budget(*planner))
+			continue;
+		if ((*planner)->range)
+			(*planner)->range(g, &least, &most);
+		spread(least, most, limit, &knobs);
+		p->left_out += (int)(most - least + 1) - knobs.n;
+		for (int i = 0; i < knobs.n && status == CK_OK; i++) {
+			char *text = (*planner)->knob ? ck_text("%s:%" PRId64, (*planner)->name, knobs.at[i]) : ck_text("%s", (*planner)->name);
+			status = add(g, p, text, err);
+			free(text);
+			digests = ck_grow(digests, &capacity, p->n, sizeof *digests);
+			if (status == CK_OK)
+				drop_if_same(p, digests);
+		}
+	}
+	free(knobs.at);
+	free(digests);
+	return status;
+}
+
+/* Chains of a thousand stages have thousands of plans: the knobs are thinned out until few enough plans remain. */
+static ck_status add_all(const ck_graph *g, ck_plans *p, ck_err *err)
+{
+	ck_status status;
+	int limit = 2 * PLANS_MOST;
+	while ((status = add_distinct(g, limit, p, err)) == CK_OK && p->n > PLANS_MOST && limit > 2) {
+		ck_plans_free(p);
+		limit = limit * 7 / 8;
+	}
+	return status;
+}
+
+ck_status ck_plans_choose(const ck_graph *g, const ck_options *o, ck_plans *p, ck_err *err)
+{
+	const char *plans = o->text[CK_OPTION_plans], *segments = o->text[CK_OPTION_segments], *file = o->text[CK_OPTION_schedule];
+	*p = (ck_plans){0};
+	ck_status status;
+	if (!plans && !segments && !file) {
+		status = add_all(g, p, err);
+	} else {
+		status = add(g, p, "none", err);
+		if (status == CK_OK && plans)
+			status = add_list(g, p, plans, err);
+		if (status == CK_OK && segments)
+			status = add_knobs(g, p, "--segments", "uniform", segments, err);
+		if (status == CK_OK && file)
+			status = add_file(g, p, file, err);
+	}
+	if (status != CK_OK)
+		ck_plans_free(p);
+	return status;
+}
+
+ck_status ck_plans_make(ck_plans *p, const ck_session *s, ck_err *err)
+{
+	for (int i = 0; i < p->n; i++) {
+		ck_err why = {""};
+		ck_status status = ck_program_make(s, &p->at[i].schedule, &p->at[i].program, &why);
+		if (status != CK_OK)
+			return ck_fail(err, status, "plan %s: %s", p->at[i].name, why.text);
+		ck_schedule_free(&p->at[i].schedule);
+	}
+	return CK_OK;
+}
+
+void ck_plans_free(ck_plans *p)
+{
+	for (int i = 0; i < p->n; i++)
+		entry_free(&p->at[i]);
+	free(p->at);
+	*p = (ck_plans){0};
+}

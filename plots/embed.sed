@@ -1,0 +1,3 @@
+# A script as lines of a C array of strings.
+s/[\\"]/\\&/g
+s/.*/"&\\n",/

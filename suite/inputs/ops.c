@@ -1,0 +1,233 @@
+#include "suite/inputs/ops.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const lines[] = {
+    "linear 1x1 1x1",
+    "linear 4x5 3x5",
+    "linear 4x5 3x5 3 bias",
+    "linear 2x3x5 4x5 4 bias act=relu",
+    "linear 6x5 4x5 4 bias act=gelu-tanh",
+    "linear 6x5 4x5 act=gelu-erf",
+    "linear 6x5 4x5 4 bias p=0.25",
+    "linear 6x5 4x5 4 bias act=relu p=0.25",
+    "linear 6x5 4x5 4 bias act=gelu-tanh p=0.4",
+    "linear 6x5 4x5 4 6x4 bias residual",
+    "linear 6x5 4x5 6x4 residual",
+    "linear 6x5 4x5 4 6x4 bias residual p=0.25",
+    "linear 6x4 4x4 4 6x4 bias residual p=0.5 twice",
+    "linear 37x129 65x129 65 bias act=relu p=0.1",
+    "linear 37x129 65x129 65 bias act=gelu-tanh",
+    "linear 3x67x33 130x33 130 3x67x130 bias residual p=0.1",
+    "linear 256x96 192x96 192 bias act=gelu-erf p=0.1",
+    "conv2d 1x1x1x1 1x1x1x1 stride=1",
+    "conv2d 2x5x6x3 4x3x3x3 stride=1 pad=1",
+    "conv2d 2x5x6x3 4x3x3x3 4 bias stride=1",
+    "conv2d 2x7x6x4 6x3x3x2 6 bias stride=2 pad=1 groups=2",
+    "conv2d 1x5x5x3 3x3x3x1 stride=1 pad=1 groups=3",
+    "conv2d 2x4x4x5 3x1x1x5 stride=1",
+    "conv2d 2x5x4x5 3x1x1x5 stride=2",
+    "conv2d 1x6x5x2 3x1x3x2 3 bias stride=1 pad=0",
+    "conv2d 1x9x9x3 4x7x7x3 stride=2 pad=3",
+    "conv2d 2x14x14x32 48x3x3x32 48 bias stride=1 pad=1",
+    "conv2d 2x15x15x64 64x3x3x64 stride=2 pad=1",
+    "batchnorm 5x3 3 3 3 3 1 training",
+    "batchnorm 2x3x4x5 5 5 5 5 1 training momentum=0.3",
+    "batchnorm 2x3x4x5 5 5 5 5 1 training act=relu",
+    "batchnorm 2x3x4x5 5 5 5 5 1 2x3x4x5 training residual",
+    "batchnorm 2x3x4x5 5 5 5 5 1 2x3x4x5 training residual act=relu",
+    "batchnorm 2x3x4x5 5 5 5 5 1 2x3x4x5 training residual act=relu twice",
+    "batchnorm 2x3x4x5 5 5 5 5 1 training shift=30",
+    "batchnorm 2x3x4x5 5 5 5 5 1",
+    "batchnorm 2x3x4x5 5 5 5 5 1 act=relu",
+    "batchnorm 2x3x4x5 5 5 5 5 1 2x3x4x5 residual act=relu",
+    "batchnorm 4x9x9x67 67 67 67 67 1 4x9x9x67 training residual act=relu",
+    "batchnorm 4x16x16x64 64 64 64 64 1 training act=relu",
+    "batchnorm 4x9x9x67 67 67 67 67 1 act=relu",
+    "layernorm 1x4 4 4",
+    "layernorm 6x5 5 5",
+    "layernorm 2x3x7 7 7",
+    "layernorm 6x35 35 35 shift=30",
+    "layernorm 4x33x193 193 193",
+    "act 7 act=relu",
+    "act 5x7 act=relu",
+    "act 5x7 act=gelu-tanh",
+    "act 5x7 act=gelu-erf",
+    "act 64x517 act=relu",
+    "act 64x517 act=gelu-tanh",
+    "act 64x517 act=gelu-erf",
+    "scores 1x1x3 heads=1 scale=1",
+    "scores 2x5x24 heads=2 scale=0.5",
+    "scores 2x6x18 heads=3 scale=0.7",
+    "scores 2x65x192 heads=4 scale=0.25",
+    "softmax 5x6",
+    "softmax 2x2x5x5",
+    "softmax 2x2x5x5 causal",
+    "softmax 2x2x5x5 causal shift=200",
+    "softmax 2x3x70x70 causal",
+    "wsum 1x1x1x1 1x1x3 heads=1",
+    "wsum 2x2x5x5 2x5x24 heads=2",
+    "wsum 2x3x6x6 2x6x18 heads=3",
+    "wsum 2x4x65x65 2x65x192 heads=4",
+    "dropout 5x7 p=0",
+    "dropout 5x7 p=0.3",
+    "dropout 5x7 5x7 residual p=0.3",
+    "dropout 5x7 5x7 residual p=0.3 twice",
+    "dropout 64x517 64x517 residual p=0.1",
+    "add 3x5 3x5",
+    "add 3x5 3x5 twice",
+    "add 64x517 64x517",
+    "embedding 2x5 7x4",
+    "embedding 2x5 7x4 9x4 bias",
+    "embedding 4x33 50x67 40x67 bias",
+    "maxpool 2x6x7x3 window=2 stride=2",
+    "maxpool 2x6x7x3 window=3 stride=2 pad=1",
+    "maxpool 2x6x7x3 window=3 stride=1 pad=1 ties",
+    "maxpool 1x4x5x2 window=3 stride=3",
+    "maxpool 2x17x17x67 window=3 stride=2 pad=1",
+    "avgpool 2x4x5x3 kh=4 kw=5 stride=1",
+    "avgpool 2x6x7x3 window=3 stride=2 pad=1",
+    "avgpool 2x6x7x3 window=2 stride=2",
+    "avgpool 4x7x7x130 window=7 stride=1",
+    "flatten 2x3x4x5",
+    "flatten 16x9x9x67",
+    "xent 1x2 1",
+    "xent 6x11 6",
+    "xent 2x5x11 2x5",
+    "xent 6x11 6 shift=200",
+    "xent 65x517 65",
+};
+
+static ck_status set_act(ck_op_case *c, const char *value, ck_err *err)
+{
+	static const char *const names[] = {"none", "relu", "gelu-tanh", "gelu-erf"}; /* in order of ck_act */
+	for (int i = 0; i < 4; i++)
+		if (!strcmp(value, names[i])) {
+			c->desc.attr.act = (ck_act)i;
+			return CK_OK;
+		}
+	return ck_fail(err, CK_USAGE, "no activation \"%s\"", value);
+}
+
+static ck_status set_number(ck_op_case *c, const char *key, double v, ck_err *err)
+{
+	ck_attr *a = &c->desc.attr;
+	const struct {
+		const char *key;
+		int *whole;
+		double *real;
+	} numbers[] = {
+	    {"kh", &a->kh, NULL},         {"kw", &a->kw, NULL},
+	    {"stride", &a->stride, NULL}, {"pad", &a->pad, NULL},
+	    {"heads", &a->heads, NULL},   {"groups", &a->groups, NULL},
+	    {"p", NULL, &a->p},           {"eps", NULL, &a->eps},
+	    {"scale", NULL, &a->scale},   {"momentum", NULL, &a->momentum},
+	    {"shift", NULL, &c->shift},
+	};
+	if (!strcmp(key, "window")) {
+		a->kh = a->kw = (int)v;
+		return CK_OK;
+	}
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+		if (!strcmp(key, numbers[i].key)) {
+			if (numbers[i].whole)
+				*numbers[i].whole = (int)v;
+			else
+				*numbers[i].real = v;
+			return CK_OK;
+		}
+	return ck_fail(err, CK_USAGE, "no attribute \"%s\"", key);
+}
+
+static ck_status set_flag(ck_op_case *c, const char *word, ck_err *err)
+{
+	ck_attr *a = &c->desc.attr;
+	const struct {
+		const char *word;
+		bool *flag;
+	} flags[] = {{"bias", &a->bias},     {"residual", &a->residual}, {"training", &a->training},
+		     {"causal", &a->causal}, {"twice", &c->twice},       {"ties", &c->ties}};
+	for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+		if (!strcmp(word, flags[i].word)) {
+			*flags[i].flag = true;
+			return CK_OK;
+		}
+	return ck_fail(err, CK_USAGE, "no attribute \"%s\"", word);
+}
+
+static ck_status add_input(ck_op_case *c, char *text, ck_dtype real, ck_err *err)
+{
+	ck_op_desc *d = &c->desc;
+	ck_shape s = {0};
+	if (d->nin == CK_MAX_IN)
+		return ck_fail(err, CK_USAGE, "too many inputs");
+	for (char *end = text; s.nd < CK_MAX_DIMS; text = end + 1) {
+		s.d[s.nd++] = strtoll(text, &end, 10);
+		if (*end != 'x')
+			break;
+	}
+	int i = d->nin++;
+	bool integer =
+	    (d->kind == CK_EMBEDDING && i == 0) || (d->kind == CK_XENT && i == 1) || (d->kind == CK_BATCHNORM && i == 5);
+	d->in[i] = (ck_tensor_desc){integer ? CK_I32 : real, s};
+	return CK_OK;
+}
+
+static ck_status read_word(ck_op_case *c, char *word, ck_dtype real, ck_err *err)
+{
+	char *value = strchr(word, '=');
+	if (*word >= '0' && *word <= '9')
+		return add_input(c, word, real, err);
+	if (!value)
+		return set_flag(c, word, err);
+	*value++ = 0;
+	return strcmp(word, "act") ? set_number(c, word, atof(value), err) : set_act(c, value, err);
+}
+
+static ck_status read_kind(ck_op_case *c, const char *word, ck_err *err)
+{
+	for (int kind = 0; kind < CK_OP_KIND_COUNT; kind++)
+		if (word && !strcmp(word, ck_op_kind_name((ck_op_kind)kind))) {
+			c->desc.kind = (ck_op_kind)kind;
+			return CK_OK;
+		}
+	return ck_fail(err, CK_USAGE, "no op \"%s\"", word ? word : "");
+}
+
+ck_status ck_op_case_read(const char *line, ck_dtype real, ck_op_case *c, ck_err *err)
+{
+	char text[256], *rest = text;
+	snprintf(text, sizeof text, "%s", line);
+	*c = (ck_op_case){.line = line, .desc.attr = {.eps = 1e-5, .momentum = 0.1, .groups = 1}};
+	if (read_kind(c, strtok_r(rest, " ", &rest), err) != CK_OK)
+		return CK_USAGE;
+	for (char *word; (word = strtok_r(NULL, " ", &rest));)
+		if (read_word(c, word, real, err) != CK_OK)
+			return CK_USAGE;
+	if (ck_op_infer(&c->desc, real, err) != CK_OK)
+		return CK_USAGE;
+	c->desc.needs = ck_op_contract(&c->desc).differentiable;
+	return CK_OK;
+}
+
+bool ck_op_case_at(int i, ck_dtype real, ck_op_case *c)
+{
+	if ((size_t)i >= sizeof lines / sizeof *lines)
+		return false;
+	ck_err err = {""};
+	if (ck_op_case_read(lines[i], real, c, &err) == CK_OK)
+		return true;
+	fprintf(stderr, "suite/inputs/ops.c: %s: %s\n", lines[i], err.text);
+	abort();
+}
+
+bool ck_op_case_next(int *i, ck_dtype real, ck_op_case *c)
+{
+	const char *only = getenv("CK_CASE");
+	while (ck_op_case_at((*i)++, real, c))
+		if (!only || strstr(c->line, only))
+			return true;
+	return false;
+}

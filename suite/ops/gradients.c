@@ -1,0 +1,147 @@
+/* The reference backend's gradients are right: by central differences, element by element, and by the adjoint test,
+ * <J v, w> = <v, J^T w>, in random directions. Both look at the forward only to judge the backward. */
+#include "suite/ops/op_run.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+extern const ck_backend ck_ref_backend;
+
+static ck_device *ref_device;
+
+static void open_ref(void)
+{
+	ref_device = op_device(&ck_ref_backend, 1);
+}
+
+static void close_ref(void)
+{
+	ck_ref_backend.close(ref_device);
+}
+
+TestSuite(gradients, .init = open_ref, .fini = close_ref);
+
+/* <y, w> with y = forward(v), w the output's gradient. */
+static double probe(op_run *r, const op_values *v)
+{
+	op_values y = op_forward(r, v, (op_how){0});
+	double sum = 0;
+	for (int64_t e = 0; e < y.n[OP_OUT]; e++)
+		sum += y.at[OP_OUT][e] * v->at[OP_DOUT][e];
+	op_values_free(&y);
+	return sum;
+}
+
+/* Forward as trained, then backward on what it saved. */
+static op_values gradients_of(op_run *r, const op_values *v)
+{
+	op_values saved = op_forward(r, v, (op_how){0});
+	for (int slot = OP_DIN; slot < OP_SLOTS; slot++)
+		for (int64_t e = 0; e < saved.n[slot]; e++)
+			saved.at[slot][e] = v->at[slot][e];
+	op_values g = op_backward(r, &saved, (op_how){0});
+	op_values_free(&saved);
+	return g;
+}
+
+/* Central differences of input i's every element; the largest difference relative to the largest gradient. */
+static double worst_difference(op_run *r, op_values *v, const op_values *g, int i)
+{
+	double worst = 0, largest = 0;
+	for (int64_t e = 0; e < v->n[OP_IN + i]; e++) {
+		double *x = &v->at[OP_IN + i][e], kept = *x, h = 1e-5;
+		if (!op_touches(r, i, e))
+			continue;
+		*x = kept + h;
+		double up = probe(r, v);
+		*x = kept - h;
+		double down = probe(r, v);
+		*x = kept;
+		double gradient = g->at[OP_DIN + i][e];
+		double difference = fabs((up - down) / (2 * h) - gradient);
+		worst = difference > worst || isnan(difference) ? difference : worst;
+		largest = fabs(gradient) > largest ? fabs(gradient) : largest;
+	}
+	return largest > 0 ? worst / largest : worst;
+}
+
+/* Evaluations times their cost, in FLOPs: large cases are left to the adjoint test. */
+static bool small_enough(const ck_op_case *c)
+{
+	double elements = 0;
+	for (int i = 0; i < c->desc.nin; i++)
+		elements += (double)ck_shape_count(c->desc.in[i].shape);
+	return elements * (ck_op_flops_forward(&c->desc) + 100) < 4e6;
+}
+
+Test(gradients, central_differences)
+{
+	ck_op_case c;
+	for (int i = 0; ck_op_case_next(&i, CK_F64, &c);) {
+		if (c.ties || !small_enough(&c)) /* a tie is a corner: the gradient is one-sided there */
+			continue;
+		op_run r;
+		op_run_open(&r, &ck_ref_backend, ref_device, &c, c.desc.needs);
+		op_values v = op_values_draw(&c), g = gradients_of(&r, &v);
+		for (int in = 0; in < c.desc.nin; in++) {
+			if (!(c.desc.needs >> in & 1) || (c.twice && in == c.desc.nin - 1))
+				continue;
+			double worst = worst_difference(&r, &v, &g, in);
+			cr_expect(worst < 1e-6, "%s: din[%d] is off by %g of its largest element", r.name, in, worst);
+		}
+		op_values_free(&v);
+		op_values_free(&g);
+		op_run_close(&r);
+	}
+}
+
+/* v's inputs, moved by h times the direction. */
+static op_values moved(const op_run *r, const op_values *v, const op_values *direction, double h)
+{
+	op_values m = op_values_copy(v);
+	for (int i = 0; i < r->desc.nin; i++)
+		for (int64_t e = 0; r->desc.needs >> i & 1 && e < m.n[OP_IN + i]; e++)
+			if (op_touches(r, i, e))
+				m.at[OP_IN + i][e] += h * direction->at[OP_DIN + i][e];
+	return m;
+}
+
+/* <v, J^T w>, and the sum of its terms' sizes. */
+static double with_gradients(const op_run *r, const op_values *g, const op_values *direction, double *scale)
+{
+	double sum = 0;
+	*scale = 0;
+	for (int i = 0; i < r->desc.nin; i++)
+		for (int64_t e = 0; (r->desc.needs >> i & 1) && !(r->twice && i == r->desc.nin - 1) && e < g->n[OP_DIN + i];
+		     e++)
+			if (op_touches(r, i, e)) {
+				double term = g->at[OP_DIN + i][e] * direction->at[OP_DIN + i][e];
+				sum += term;
+				*scale += fabs(term);
+			}
+	return sum;
+}
+
+Test(gradients, adjoint)
+{
+	const double h = 1e-6;
+	ck_op_case c;
+	for (int i = 0; ck_op_case_next(&i, CK_F64, &c);) {
+		if (c.ties)
+			continue;
+		op_run r;
+		op_run_open(&r, &ck_ref_backend, ref_device, &c, c.desc.needs);
+		op_values v = op_values_draw(&c), g = gradients_of(&r, &v); /* v's gradient slots hold the direction */
+		op_values up = moved(&r, &v, &v, h), down = moved(&r, &v, &v, -h);
+		double scale, adjoint = with_gradients(&r, &g, &v, &scale);
+		double forward = (probe(&r, &up) - probe(&r, &down)) / (2 * h);
+		cr_expect(fabs(forward - adjoint) <= 1e-6 * scale, "%s: <J v, w> = %.12g but <v, J^T w> = %.12g", r.name,
+			  forward, adjoint);
+		cr_expect(scale > 0, "%s: all gradients are zero, so nothing is proved", r.name);
+		op_values_free(&v);
+		op_values_free(&g);
+		op_values_free(&up);
+		op_values_free(&down);
+		op_run_close(&r);
+	}
+}

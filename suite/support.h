@@ -1,0 +1,32 @@
+/* What the tests that run whole steps share. Everything here ends the test with a message when it fails. */
+#ifndef CK_SUPPORT_H
+#define CK_SUPPORT_H
+
+#include "harness/plan/planner.h"
+#include "harness/run/parity.h"
+#include "models/models.h"
+
+/* A graph on a device, with memory as large as the programs run so far. Owns all of it; bench_close. */
+typedef struct bench {
+	ck_graph *graph;
+	const ck_backend *backend;
+	ck_device *device;
+	ck_session *session;
+	ck_memory memory;
+	uint64_t seed;
+} bench;
+
+bench bench_open(ck_graph *graph, const char *device, int threads, uint64_t seed); /* takes over the graph */
+bench bench_open_model(const char *model, const char *device, int threads, uint64_t seed);
+void bench_close(bench *b);
+
+ck_program *bench_program(const bench *b, const ck_schedule *s);
+ck_schedule bench_plan(const bench *b, const char *plan);
+/* One checked step from the start values. */
+ck_outcome bench_outcome(bench *b, const ck_program *p);
+
+/* The lines of suite/inputs/NAME that are not empty or comments, each malloc'd; NULL-terminated. */
+char **read_list(const char *name);
+void free_list(char **lines);
+
+#endif
