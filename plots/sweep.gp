@@ -19,14 +19,17 @@ if (base > 0) {
 	set y2range [100 * (ymin / base - 1):100 * (ymax / base - 1)]
 	set y2tics textcolor rgb ink format "%.0f %%"
 	set y2label sprintf("overhead over plan %s", baseline) offset 0.8,0
-	set arrow from graph 0, first base to graph 1, first base nohead back linestyle 203
+	set arrow from graph 0, first base to graph 1, first base nohead back linestyle 303
 }
+set label 1003 "filled: on the front\nhollow: off the front\nbar: 95 % interval" at graph 1.17,0.13 left textcolor rgb "#777777" font ",11"
 if (out ne "") set output out
 
-# Planner i's points on the front (1) or off it (0).
+# Planner i's points on the front (1) or off it (0), and its bars.
 memory(i, front) = ($1 == word(styles, i) + 0 && $6 == front) ? $2 : NaN
+bar(i) = $1 == word(styles, i) + 0 ? $2 : NaN
 
-plot $front using 1:2 with steps linestyle 201 title (has_front ? "front" : ""), \
-     for [i = 1:words(styles)] $points using (memory(i, 0)):3:4:5 with yerrorbars linestyle (100 + word(styles, i)), \
-     for [i = 1:words(styles)] $points using (memory(i, 1)):3:4:5 with yerrorbars linestyle (word(styles, i) + 0), \
+plot $front using 1:2 with steps linestyle 301 title (has_front ? "front" : ""), \
+     for [i = 1:words(styles)] $points using (bar(i)):4:(0):($5 - $4) with vectors nohead linestyle (200 + word(styles, i)), \
+     for [i = 1:words(styles)] $points using (memory(i, 0)):3 with points linestyle (100 + word(styles, i)), \
+     for [i = 1:words(styles)] $points using (memory(i, 1)):3 with points linestyle (word(styles, i) + 0), \
      for [i = 1:words(styles)] NaN with points linestyle (word(styles, i) + 0) title word(names, i)

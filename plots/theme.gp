@@ -11,24 +11,25 @@ if (ending eq ".pdf") set terminal pdfcairo size 9.6in,6in font "Sans,12" enhanc
 
 ink = "#333333"
 
-# One style per planner (harness/plan/registry.c), in its order: filled, and hollow in style + 100. Style 1 is plan none.
-colours = "#000000 #0072b2 #d55e00 #009e73 #cc79a7 #e69f00 #56b4e9 #7f7f7f #7b3294 #8c510a"
+# One style per planner (harness/plan/registry.c), in its order: filled, hollow in style + 100, a faint line for the interval's
+# bar in style + 200. Style 1 is plan none.
+colours = "000000 0072b2 d55e00 009e73 cc79a7 e69f00 56b4e9 7f7f7f 7b3294 8c510a"
 filled  = "3       7       9       5       13      11      15      7       9       5      "
 hollow  = "3       6       8       4       12      10      14      6       8       4      "
 do for [i = 1:words(colours)] {
-	set style line i linecolor rgb (word(colours, i)) pointtype int(word(filled, i)) pointsize 1.25 linewidth 1.2
-	set style line (100 + i) linecolor rgb (word(colours, i)) pointtype int(word(hollow, i)) pointsize 1.05 linewidth 1
+	set style line i linecolor rgb "#" . word(colours, i) pointtype int(word(filled, i)) pointsize 1.25 linewidth 1.2
+	set style line (100 + i) linecolor rgb "#" . word(colours, i) pointtype int(word(hollow, i)) pointsize 1.05 linewidth 1
+	set style line (200 + i) linecolor rgb "#90" . word(colours, i) linewidth 1.6
 }
 set style line 1 pointsize 2 linewidth 2
 
-set style line 201 linecolor rgb "#9a9a9a" linewidth 2.2                  # a front
-set style line 202 linecolor rgb "#e4e4e4" linewidth 1                    # the grid
-set style line 203 linecolor rgb "#9a9a9a" linewidth 1.2 dashtype (6, 6)  # a baseline
-set errorbars small
+set style line 301 linecolor rgb "#9a9a9a" linewidth 2.2                  # a front
+set style line 302 linecolor rgb "#e4e4e4" linewidth 1                    # the grid
+set style line 303 linecolor rgb "#9a9a9a" linewidth 1.2 dashtype (6, 6)  # a baseline
 
 set border 3 linecolor rgb "#888888"
 set tics nomirror scale 0.6 textcolor rgb ink
-set grid xtics ytics back linestyle 202
+set grid xtics ytics back linestyle 302
 set key outside right top vertical Left reverse samplen 1.5 spacing 1.3 textcolor rgb ink noautotitle
 set xlabel textcolor rgb ink offset 0,-0.3
 set ylabel textcolor rgb ink

@@ -1,5 +1,6 @@
 /* The program: finds the subcommand, reads its options, runs it, tells what went wrong. */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,6 +122,7 @@ int main(int argc, char **argv)
 {
 	ck_cli cli = {.argc = argc, .argv = argv};
 	ck_err err = {""};
+	signal(SIGXFSZ, SIG_IGN); /* a file that grows too long (ulimit -f) is an error like a full disk, to be told */
 	ck_options_preset(&cli.options);
 	ck_status status = read_line(&cli, &err);
 	if (status == CK_OK && cli.command)

@@ -26,7 +26,8 @@
 	X(data, "SET", TEXT, 0, 0, NULL,                                                                                       \
 	  "digits, idx:IMAGES,LABELS or text:FILE instead of a batch of random numbers")                                         \
 	X(no_fusion, NULL, FLAG, 0, 0, NULL, "build the graph of plain ops, none fused")                                         \
-	X(seconds, "S", REAL, 0.01, 86400, "20", "time limit for measuring; each plan gets five rounds all the same")            \
+	X(seconds, "S", REAL, 0.01, 86400, "20", "time limit for measuring")                                                     \
+	X(rounds, "N", WHOLE, 1, 1000000, "3", "rounds that are measured in any case, each one step of every plan")              \
 	X(out, "DIR", TEXT, 0, 0, "ckbench-out", "folder for the record, its TSV and the plots")                                 \
 	X(json, "FILE", TEXT, 0, 0, NULL, "write the record to FILE; - is the standard output")                                  \
 	X(force, NULL, FLAG, 0, 0, NULL, "let --json replace a file that is there")                                              \

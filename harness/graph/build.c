@@ -124,7 +124,9 @@ ck_value ck_buffer(ck_graph *g, const char *name, ck_dtype t, ck_shape shape, ck
 
 ck_shape ck_shape_of(const ck_graph *g, ck_value v)
 {
-	return v == CK_NONE ? (ck_shape){0} : g->values[v].shape;
+	if (v == CK_NONE)
+		return (ck_shape){0};
+	return g->values[v].shape;
 }
 
 /* Works out outputs and stashes of the op in `info` and adds the values for those it does not have yet. */

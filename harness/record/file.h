@@ -12,7 +12,7 @@
 ck_status ck_file_write(const char *path, const void *data, size_t bytes, bool force, ck_err *err);
 
 /* Beforehand, so that an hour's measuring does not end in a refusal: could ck_file_write(path, …) succeed, and could
- * ck_folder_make(path, …) and files in it? They create nothing. */
+ * ck_folder_make(path, …) and files in it? They leave nothing behind. */
 ck_status ck_file_writable(const char *path, bool force, ck_err *err);
 ck_status ck_folder_writable(const char *path, ck_err *err);
 

@@ -45,7 +45,7 @@ static void collect(figure *f)
 				f->at[f->n++] = &f->r->points[i];
 }
 
-static void scale(figure *f)
+static void choose_units(figure *f)
 {
 	size_t largest = 0;
 	double longest = 0;
@@ -55,17 +55,27 @@ static void scale(figure *f)
 	}
 	f->memory_unit = largest >= (size_t)10 << 30 ? 0x1p30 : largest >= (size_t)10 << 20 ? 0x1p20 : 0x1p10;
 	f->time_unit = longest >= 10 ? 1 : 1e-3;
+}
+
+/* Room for all points and, as far as that does not squash them, for the bars of their intervals. */
+static void choose_ranges(figure *f)
+{
+	double low = HUGE_VAL, high = -HUGE_VAL;
 	f->xmin = f->ymin = HUGE_VAL;
 	f->xmax = f->ymax = -HUGE_VAL;
 	for (int i = 0; i < f->n; i++) {
+		const ck_samples *t = &f->at[i]->time;
 		f->xmin = fmin(f->xmin, memory_of(f, f->at[i]));
 		f->xmax = fmax(f->xmax, memory_of(f, f->at[i]));
-		f->ymin = fmin(f->ymin, f->at[i]->time.ci_low / f->time_unit);
-		f->ymax = fmax(f->ymax, f->at[i]->time.ci_high / f->time_unit);
+		f->ymin = fmin(f->ymin, t->median / f->time_unit);
+		f->ymax = fmax(f->ymax, t->median / f->time_unit);
+		low = fmin(low, t->ci_low / f->time_unit);
+		high = fmax(high, t->ci_high / f->time_unit);
 	}
 	double across = fmax(f->xmax - f->xmin, 0.02 * f->xmax), up = fmax(f->ymax - f->ymin, 0.02 * f->ymax);
 	f->xmin -= 0.06 * across, f->xmax += 0.06 * across;
-	f->ymin -= 0.08 * up, f->ymax += 0.08 * up;
+	f->ymin = fmax(low, f->ymin - up / 3) - 0.08 * up;
+	f->ymax = fmin(high, f->ymax + up / 3) + 0.08 * up;
 }
 
 /* ---- what the script takes ----------------------------------------------------------------------------------------------- */
@@ -236,7 +246,8 @@ ck_status ck_plot_sweep(const ck_result *r, const char *ending, char **image, si
 		free(f.at);
 		return ck_fail(err, CK_MISSING, "no memory for the plot's script");
 	}
-	scale(&f);
+	choose_units(&f);
+	choose_ranges(&f);
 	put_variables(&f, to, ending);
 	put_styles(&f, to);
 	put_points(&f, to);

@@ -59,6 +59,19 @@ ck_point *ck_result_add(ck_result *r, const char *plan)
 	return p;
 }
 
+ck_point *ck_result_add_plan(ck_result *r, const char *plan, int segments, const ck_program *program)
+{
+	ck_point *p = ck_result_add(r, plan);
+	const ck_trace *t = &program->trace;
+	p->segments = segments;
+	p->predicted_peak = t->peak;
+	p->arena = program->layout.arena;
+	memcpy(p->by_category, t->peak_by_category, sizeof p->by_category);
+	p->executed_flops = t->executed_flops;
+	p->recomputed_ops = t->recomputed_ops;
+	return p;
+}
+
 ck_fact *ck_result_add_setting(ck_result *r, const char *name)
 {
 	r->c.settings = ck_grow(r->c.settings, &r->c.capacity, r->c.nsettings + 1, sizeof *r->c.settings);

@@ -89,6 +89,8 @@ ck_result *ck_result_new(int argc, char *const *argv);
 void ck_result_free(ck_result *r); /* NULL is fine */
 /* A zeroed point at the end; valid until the next one is added. */
 ck_point *ck_result_add(ck_result *r, const char *plan);
+/* The same, with all that is known of a plan before it runs. */
+ck_point *ck_result_add_plan(ck_result *r, const char *plan, int segments, const ck_program *p);
 ck_fact *ck_result_add_setting(ck_result *r, const char *name);
 /* Sets status and reason; takes over `reason`. */
 void ck_point_fail(ck_point *p, ck_point_status status, char *reason);

@@ -56,7 +56,7 @@ static void print_reasons(const ck_result *r, FILE *to)
 void ck_result_table(const ck_result *r, FILE *to)
 {
 	static const char *const heads[] = {"<",      "<plan",     ">segments", ">live peak", ">saving",   ">arena",        ">process peak",
-					    ">step time", ">95 % interval", ">overhead", ">FLOPs", "<  parity"};
+					    ">step time", ">95 % interval", ">overhead", ">in FLOPs", "<  parity"};
 	ck_columns c = ck_columns_new(sizeof heads / sizeof *heads, heads);
 	bool any_front = false;
 	for (int i = 0; i < r->npoints; i++) {
@@ -72,7 +72,8 @@ void ck_result_table(const ck_result *r, FILE *to)
 		add_time(&c, &p->time);
 		add_excess(&c, ck_overhead_time(r, p));
 		add_excess(&c, ck_overhead_flops(r, p));
-		ck_columns_add(&c, "  %s", p->checked || p->status != CK_POINT_OK ? standing(p) : "");
+		bool known = p->checked || p->status != CK_POINT_OK;
+		ck_columns_add(&c, "%s%s", known ? "  " : "", known ? standing(p) : "");
 	}
 	ck_columns_print(&c, "", to);
 	ck_columns_free(&c);

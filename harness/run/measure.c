@@ -28,7 +28,7 @@ typedef struct measuring {
 	int passes;           /* warm-up passes and rounds done */
 } measuring;
 
-static double now(void)
+double ck_seconds_now(void)
 {
 	struct timespec t;
 	clock_gettime(CLOCK_MONOTONIC, &t);
@@ -44,11 +44,11 @@ static ck_status step_once(const measuring *m, int program, double *seconds, ck_
 {
 	ck_step step = {.seed = m->o->seed, .step = (uint32_t)m->passes};
 	const ck_session *session = m->memory->session;
-	double from = now();
+	double from = ck_seconds_now();
 	ck_status status = ck_program_run(m->programs[program], m->memory, &step, err);
 	if (session->backend->sync)
 		session->backend->sync(session->device);
-	*seconds = now() - from;
+	*seconds = ck_seconds_now() - from;
 	return status;
 }
 
@@ -57,7 +57,7 @@ static void report(const measuring *m, int done)
 {
 	if (!m->o->progress)
 		return;
-	double elapsed = now() - m->started;
+	double elapsed = ck_seconds_now() - m->started;
 	double passes = m->passes + (double)done / m->n;
 	double most = m->o->warmup + m->o->max_rounds, least = m->o->warmup + m->o->min_rounds;
 	double pace = elapsed / passes;
@@ -82,7 +82,7 @@ static void shuffle(const measuring *m, int *order)
 static ck_status pass(measuring *m, bool keep, ck_err *err)
 {
 	int *order = ck_alloc((size_t)m->n, sizeof *order);
-	double from = now();
+	double from = ck_seconds_now();
 	ck_status status = CK_OK;
 	shuffle(m, order);
 	for (int i = 0; i < m->n && status == CK_OK && (keep || !stopped(m)); i++) {
@@ -95,7 +95,7 @@ static ck_status pass(measuring *m, bool keep, ck_err *err)
 	}
 	free(order);
 	m->passes++;
-	m->round_seconds = now() - from;
+	m->round_seconds = ck_seconds_now() - from;
 	return status;
 }
 
@@ -119,7 +119,7 @@ static bool ended(const measuring *m, int rounds, ck_measure_end *end)
 		*end = CK_END_NARROW;
 	else if (rounds >= m->o->max_rounds)
 		*end = CK_END_ROUNDS;
-	else if (enough && now() - m->started + m->round_seconds > m->o->seconds)
+	else if (enough && ck_seconds_now() - m->started + m->round_seconds > m->o->seconds)
 		*end = CK_END_TIME;
 	else
 		return false;
@@ -129,7 +129,7 @@ static bool ended(const measuring *m, int rounds, ck_measure_end *end)
 ck_status ck_measure(ck_program *const *programs, int n, ck_memory *memory, const ck_measure_options *o, ck_samples *samples,
 		     ck_measure_end *end, ck_err *err)
 {
-	measuring m = {.programs = programs, .n = n, .memory = memory, .o = o, .samples = samples, .started = now()};
+	measuring m = {.programs = programs, .n = n, .memory = memory, .o = o, .samples = samples, .started = ck_seconds_now()};
 	for (int i = 0; i < n; i++) {
 		samples[i] = (ck_samples){.at = ck_alloc((size_t)o->max_rounds, sizeof(double))};
 		ck_samples_summarise(&samples[i]);

@@ -38,6 +38,9 @@ extern const char *const ck_measure_end_names[]; /* "narrow", "rounds", "time", 
 ck_status ck_measure(ck_program *const *programs, int n, ck_memory *m, const ck_measure_options *o, ck_samples *samples,
 		     ck_measure_end *end, ck_err *err);
 
+/* Seconds on a clock that only goes forward; only differences mean anything. */
+double ck_seconds_now(void);
+
 /* Peak resident bytes of this process so far (VmHWM), 0 where the system does not tell. */
 size_t ck_process_peak(void);
 

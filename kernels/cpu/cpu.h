@@ -11,6 +11,8 @@
 
 #include "kernels/ops.h"
 
+enum { CK_CPU_MAX_THREADS = 1024 };
+
 struct ck_device {
 	int threads;
 	char text[256];           /* describe() */

@@ -1,11 +1,13 @@
 #include "kernels/cpu/dnnl.h"
 
+#include <omp.h>
 #include <stdio.h>
 
 #include "kernels/alloc.h"
 #include "kernels/cpu/dnnl_api.h"
 
 struct ck_dnnl {
+	int threads;
 	dnnl_engine_t engine;
 	dnnl_stream_t stream;
 };
@@ -26,7 +28,7 @@ typedef struct ck_step {
 } ck_step;
 
 struct ck_prim {
-	dnnl_stream_t stream;
+	const ck_dnnl *dnnl;
 	ck_slot slots[MAX_SLOTS];
 	ck_step steps[MAX_STEPS];
 	int nslots, nsteps;
@@ -35,9 +37,10 @@ struct ck_prim {
 
 /* ---- engine ------------------------------------------------------------------------------------------------------------- */
 
-ck_status ck__dnnl_open(ck_dnnl **dnnl, ck_err *err)
+ck_status ck__dnnl_open(int threads, ck_dnnl **dnnl, ck_err *err)
 {
 	ck_dnnl *d = ck_alloc(1, sizeof(*d));
+	d->threads = threads;
 	if (dnnl_engine_create(&d->engine, dnnl_cpu, 0) != dnnl_success ||
 	    dnnl_stream_create(&d->stream, d->engine, dnnl_stream_in_order) != dnnl_success) {
 		ck__dnnl_close(d);
@@ -221,7 +224,8 @@ static void assemble(ck_builder *b, dnnl_primitive_desc_t pd, const ck_operand *
 static ck_builder begin(ck_dnnl *dnnl)
 {
 	ck_builder b = {.dnnl = dnnl, .prim = ck_alloc(1, sizeof(ck_prim)), .status = dnnl_success};
-	b.prim->stream = dnnl->stream;
+	b.prim->dnnl = dnnl;
+	omp_set_num_threads(dnnl->threads); /* oneDNN divides its work by what it finds here */
 	b.attr = new_attr(&b, &b.post);
 	return b;
 }
@@ -244,7 +248,7 @@ static void matmul_post_ops(ck_builder *b, const ck_matmul *m, api_const_md r)
 {
 	if (b->status != dnnl_success)
 		return;
-	if (m->scale != 0 && m->scale != 1)
+	if (m->scale != 1)
 		ok(b, api_append_eltwise(b->post, dnnl_eltwise_linear, m->scale));
 	if (m->relu)
 		ok(b, api_append_eltwise(b->post, dnnl_eltwise_relu, 0));
@@ -264,7 +268,7 @@ ck_status ck__prim_matmul(ck_dnnl *dnnl, const ck_matmul *m, ck_prim **prim, ck_
 	matmul_post_ops(&b, m, r);
 	if (b.status == dnnl_success)
 		ok(&b, api_matmul(&pd, dnnl->engine, a, w, bias, c, b.attr));
-	int post_r = DNNL_ARG_ATTR_MULTIPLE_POST_OP(m->scale != 0 && m->scale != 1) | DNNL_ARG_SRC_1;
+	int post_r = DNNL_ARG_ATTR_MULTIPLE_POST_OP(m->scale != 1) | DNNL_ARG_SRC_1;
 	assemble(&b, pd,
 		 (ck_operand[]){{DNNL_ARG_SRC, CK_AT_A, &m->a, false},
 				{DNNL_ARG_WEIGHTS, CK_AT_B, &m->b, false},
@@ -343,13 +347,14 @@ static void must(dnnl_status_t status, const char *what)
 
 void ck__prim_run(const ck_prim *p, const void *const at[CK_PLACES], void *workspace)
 {
+	omp_set_num_threads(p->dnnl->threads);
 	for (int i = 0; i < p->nslots; i++) {
 		const ck_slot *s = &p->slots[i];
 		const void *bytes = s->place == IN_WORKSPACE ? (char *)workspace + s->offset : at[s->place];
 		must(dnnl_memory_set_data_handle(s->memory, (void *)bytes), "take a tensor's address");
 	}
 	for (int i = 0; i < p->nsteps; i++)
-		must(dnnl_primitive_execute(p->steps[i].primitive, p->stream, p->steps[i].nargs, p->steps[i].args),
+		must(dnnl_primitive_execute(p->steps[i].primitive, p->dnnl->stream, p->steps[i].nargs, p->steps[i].args),
 		     "run a kernel");
-	must(dnnl_stream_wait(p->stream), "end a kernel");
+	must(dnnl_stream_wait(p->dnnl->stream), "end a kernel");
 }

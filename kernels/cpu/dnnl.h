@@ -27,12 +27,12 @@ typedef struct ck_view {
 /* The places of a ck_prim's tensors in the pointers that ck__prim_run takes. */
 enum ck_place { CK_AT_A, CK_AT_B, CK_AT_C, CK_AT_BIAS, CK_AT_R, CK_PLACES };
 
-/* c = relu(a b + bias) + r, or c += a b. a (..,M,K), b (..,K,N), c and r (..,M,N), bias (..,1,N), with up to three leading
+/* c = relu(scale (a b + bias)) + r, or, with accumulate, c += scale a b. a (..,M,K), b (..,K,N), c and r (..,M,N), bias (..,1,N), with up to three leading
  * extents. r may be c itself. */
 typedef struct ck_matmul {
 	ck_view a, b, c, bias, r;
 	bool relu, accumulate;
-	float scale; /* of a b; 0 stands for 1 */
+	float scale; /* of a b + bias; 1 leaves it as it is */
 } ck_matmul;
 
 /* a is x or its gradient (N,C,H,W), b is w or its gradient (O,C,kh,kw) or (g,O/g,C/g,kh,kw), c is y or its gradient (N,O,OH,OW):
@@ -47,11 +47,11 @@ typedef struct ck_conv {
 typedef struct ck_dnnl ck_dnnl; /* engine and stream */
 typedef struct ck_prim ck_prim; /* not for two threads at once: the pointers of a run are stored in it */
 
-ck_status ck__dnnl_open(ck_dnnl **dnnl, ck_err *err);
+/* Primitives are made for, and run with, this number of OpenMP threads. */
+ck_status ck__dnnl_open(int threads, ck_dnnl **dnnl, ck_err *err);
 void ck__dnnl_close(ck_dnnl *dnnl);              /* NULL is fine */
 void ck__dnnl_describe(char *text, size_t size); /* "oneDNN 2.6.3" */
 
-/* Primitives are made for the number of OpenMP threads in force, and must be run with the same. */
 ck_status ck__prim_matmul(ck_dnnl *dnnl, const ck_matmul *m, ck_prim **prim, ck_err *err);
 ck_status ck__prim_conv(ck_dnnl *dnnl, const ck_conv *c, ck_prim **prim, ck_err *err);
 void ck__prim_free(ck_prim *prim);              /* NULL is fine */

@@ -224,17 +224,20 @@ static void gradient(int64_t rows, int64_t cols, const ck_bn_gradient *g)
 static void layer(int64_t rows, int64_t cols, float eps, const ck_stored *x, const float *gamma, const float *beta, ck_stored *y,
 		  float *mean, float *rstd)
 {
-	float inverse = 1.0f / (float)cols;
+	float inverse = 1.0f / (float)cols, sum[LANES], v[LANES];
 	for (int64_t row = 0; row < rows; row++, x += cols, y += cols) {
-		float sum = 0, squares = 0;
-		VEC_SUM(sum)
-		for (int64_t c = 0; c < cols; c++)
-			sum += get(x, c);
-		float m = sum * inverse;
-		VEC_SUM(squares)
-		for (int64_t c = 0; c < cols; c++)
-			squares += square(get(x, c) - m);
-		float s = 1.0f / sqrtf(squares * inverse + eps);
+		set_block(sum, 0);
+		VEC_BLOCKS(cols, i, count, {
+			load_block(x + i, count, 0, v);
+			VEC_LANES sum[l] += v[l];
+		});
+		float m = sum_block(sum) * inverse;
+		set_block(sum, 0);
+		VEC_BLOCKS(cols, i, count, {
+			load_block(x + i, count, m, v);
+			VEC_LANES sum[l] += square(v[l] - m);
+		});
+		float s = 1.0f / sqrtf(sum_block(sum) * inverse + eps);
 		VEC_LOOP
 		for (int64_t c = 0; c < cols; c++)
 			put(y, c, (get(x, c) - m) * s * gamma[c] + beta[c]);
@@ -263,18 +266,21 @@ static void layer_sums(int64_t rows, int64_t cols, const ck_stored *dy, const ck
 INLINE void layer_gradient_row(int64_t cols, const ck_stored *dy, const ck_stored *x, const float *gamma, float m, float s,
 			       ck_stored *dx, bool acc)
 {
-	float sum = 0, sum_x = 0;
-	VEC_SUM(sum, sum_x)
-	for (int64_t c = 0; c < cols; c++) {
-		float g = get(dy, c) * gamma[c];
-		sum += g;
-		sum_x += g * (get(x, c) - m);
-	}
-	float offset = sum / (float)cols, slope = sum_x * s * s / (float)cols;
+	float sum[LANES], sum_x[LANES], g[LANES], v[LANES];
+	set_block(sum, 0);
+	set_block(sum_x, 0);
+	VEC_BLOCKS(cols, i, count, {
+		load_block(dy + i, count, 0, g);
+		VEC_LANES g[l] *= l < count ? gamma[i + l] : 0.0f;
+		load_block(x + i, count, m, v);
+		VEC_LANES sum[l] += g[l];
+		VEC_LANES sum_x[l] += g[l] * (v[l] - m);
+	});
+	float offset = sum_block(sum) / (float)cols, slope = sum_block(sum_x) * s * s / (float)cols;
 	VEC_LOOP
 	for (int64_t c = 0; c < cols; c++) {
-		float g = get(dy, c) * gamma[c];
-		put_gradient(dx, c, s * (g - offset - (get(x, c) - m) * slope), acc);
+		float z = get(dy, c) * gamma[c];
+		put_gradient(dx, c, s * (z - offset - (get(x, c) - m) * slope), acc);
 	}
 }
 

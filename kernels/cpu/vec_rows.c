@@ -1,90 +1,52 @@
-/* Along rows: softmax, log-sum-exp and their backwards; down columns: sums.
- *
- * A causal softmax has rows of every length, so a row's last elements are put into a full block padded with what changes nothing:
- * done one by one they would cost as much as all the others. */
+/* Along rows: softmax, log-sum-exp and their backwards; down columns: sums. */
 #include "kernels/cpu/vec_impl.h"
 #include "kernels/cpu/vec_math.h"
 
-enum { LANES = 16, LSE_BLOCK = 2048 };
-
-/* The n < LANES elements at x, padded. */
-INLINE void load_tail(int64_t n, const ck_stored *x, float pad, float tail[LANES])
-{
-	VEC_LOOP
-	for (int l = 0; l < LANES; l++)
-		tail[l] = l < n ? get(x, l) : pad;
-}
-
-INLINE void store_tail(int64_t n, const float tail[LANES], ck_stored *y, bool acc)
-{
-	VEC_LOOP
-	for (int l = 0; l < LANES; l++)
-		if (l < n)
-			put_gradient(y, l, tail[l], acc);
-}
-
 static float largest(int64_t n, const ck_stored *x)
 {
-	float most = -INFINITY;
-	VEC_MAX(most)
-	for (int64_t i = 0; i < n; i++)
-		most = get(x, i) > most ? get(x, i) : most;
-	return most;
+	float most[LANES], v[LANES];
+	set_block(most, -INFINITY);
+	VEC_BLOCKS(n, i, count, {
+		load_block(x + i, count, -INFINITY, v);
+		VEC_LANES most[l] = larger(v[l], most[l]);
+	});
+	return max_block(most);
 }
 
 static void softmax(int64_t n, const ck_stored *s, ck_stored *p)
 {
-	int64_t whole = n / LANES * LANES;
-	float tail[LANES], most = -INFINITY, sum = 0;
-	load_tail(n - whole, s + whole, -INFINITY, tail);
-	VEC_MAX(most)
-	for (int64_t i = 0; i < whole; i++)
-		most = get(s, i) > most ? get(s, i) : most;
-	VEC_MAX(most)
-	for (int l = 0; l < LANES; l++)
-		most = tail[l] > most ? tail[l] : most;
-
-	VEC_SUM(sum)
-	for (int64_t i = 0; i < whole; i++) {
-		float e = vec_exp(get(s, i) - most);
-		put(p, i, e);
-		sum += e;
-	}
-	VEC_SUM(sum)
-	for (int l = 0; l < LANES; l++) {
-		tail[l] = vec_exp(tail[l] - most);
-		sum += tail[l];
-	}
-
-	float scale = 1.0f / sum;
-	VEC_LOOP
-	for (int64_t i = 0; i < whole; i++)
-		put(p, i, get(p, i) * scale);
-	VEC_LOOP
-	for (int l = 0; l < LANES; l++)
-		tail[l] *= scale;
-	store_tail(n - whole, tail, p + whole, false);
+	float most = largest(n, s), sum[LANES], v[LANES];
+	set_block(sum, 0);
+	VEC_BLOCKS(n, i, count, {
+		load_block(s + i, count, -INFINITY, v);
+		VEC_LANES v[l] = vec_exp(v[l] - most);
+		VEC_LANES sum[l] += v[l];
+		store_block(p + i, count, v, false);
+	});
+	float scale = 1.0f / sum_block(sum);
+	VEC_BLOCKS(n, i, count, {
+		load_block(p + i, count, 0, v);
+		VEC_LANES v[l] *= scale;
+		store_block(p + i, count, v, false);
+	});
 }
 
 INLINE void softmax_gradient(int64_t n, const ck_stored *p, const ck_stored *dp, ck_stored *ds, bool acc)
 {
-	int64_t whole = n / LANES * LANES;
-	float tail[LANES], tail_p[LANES], dot = 0;
-	load_tail(n - whole, dp + whole, 0, tail);
-	load_tail(n - whole, p + whole, 0, tail_p);
-	VEC_SUM(dot)
-	for (int64_t i = 0; i < whole; i++)
-		dot += get(p, i) * get(dp, i);
-	VEC_SUM(dot)
-	for (int l = 0; l < LANES; l++)
-		dot += tail_p[l] * tail[l];
-	VEC_LOOP
-	for (int64_t i = 0; i < whole; i++)
-		put_gradient(ds, i, get(p, i) * (get(dp, i) - dot), acc);
-	VEC_LOOP
-	for (int l = 0; l < LANES; l++)
-		tail[l] = tail_p[l] * (tail[l] - dot);
-	store_tail(n - whole, tail, ds + whole, acc);
+	float sum[LANES], a[LANES], b[LANES];
+	set_block(sum, 0);
+	VEC_BLOCKS(n, i, count, {
+		load_block(p + i, count, 0, a);
+		load_block(dp + i, count, 0, b);
+		VEC_LANES sum[l] += a[l] * b[l];
+	});
+	float dot = sum_block(sum);
+	VEC_BLOCKS(n, i, count, {
+		load_block(p + i, count, 0, a);
+		load_block(dp + i, count, 0, b);
+		VEC_LANES a[l] *= b[l] - dot;
+		store_block(ds + i, count, a, acc);
+	});
 }
 
 static void softmax_backward(int64_t n, const ck_stored *p, const ck_stored *dp, ck_stored *ds, bool acc)
@@ -95,21 +57,24 @@ static void softmax_backward(int64_t n, const ck_stored *p, const ck_stored *dp,
 		softmax_gradient(n, p, dp, ds, false);
 }
 
-/* In blocks that stay in the first-level cache: a block's maximum, then its sum on top of the rescaled sum so far. */
+/* By stretches that stay in the first-level cache: each one's maximum, then its sum on top of the rescaled sum so far. */
 static float log_sum_exp(int64_t n, const ck_stored *x)
 {
-	float most = -INFINITY, sum = 0;
-	for (int64_t from = 0; from < n; from += LSE_BLOCK) {
-		int64_t m = n - from < LSE_BLOCK ? n - from : LSE_BLOCK;
-		float block_most = largest(m, x + from), part = 0;
-		if (block_most > most) {
-			sum *= expf(most - block_most);
-			most = block_most;
+	enum { STRETCH = 2048 };
+	float most = -INFINITY, sum = 0, part[LANES], v[LANES];
+	for (int64_t from = 0; from < n; from += STRETCH, x += STRETCH) {
+		int64_t m = n - from < STRETCH ? n - from : STRETCH;
+		float here = largest(m, x);
+		if (here > most) {
+			sum *= expf(most - here);
+			most = here;
 		}
-		VEC_SUM(part)
-		for (int64_t i = 0; i < m; i++)
-			part += vec_exp(get(x, from + i) - most);
-		sum += part;
+		set_block(part, 0);
+		VEC_BLOCKS(m, i, count, {
+			load_block(x + i, count, -INFINITY, v);
+			VEC_LANES part[l] += vec_exp(v[l] - most);
+		});
+		sum += sum_block(part);
 	}
 	return most + logf(sum);
 }

@@ -20,6 +20,8 @@ static const char *const lines[] = {
     "linear 6x4 4x4 4 6x4 bias residual p=0.5 twice",
     "linear 37x129 65x129 65 bias act=relu p=0.1",
     "linear 37x129 65x129 65 bias act=gelu-tanh",
+    "linear 300x70 67x70 67 bias",
+    "linear 300x70 67x70 67 bias act=relu p=0.1",
     "linear 3x67x33 130x33 130 3x67x130 bias residual p=0.1",
     "linear 256x96 192x96 192 bias act=gelu-erf p=0.1",
     "conv2d 1x1x1x1 1x1x1x1 stride=1",
@@ -46,18 +48,22 @@ static const char *const lines[] = {
     "batchnorm 4x9x9x67 67 67 67 67 1 4x9x9x67 training residual act=relu",
     "batchnorm 4x16x16x64 64 64 64 64 1 training act=relu",
     "batchnorm 4x9x9x67 67 67 67 67 1 act=relu",
+    "batchnorm 3x6001 6001 6001 6001 6001 1 training",
     "layernorm 1x4 4 4",
     "layernorm 6x5 5 5",
     "layernorm 2x3x7 7 7",
     "layernorm 6x35 35 35 shift=30",
     "layernorm 4x33x193 193 193",
+    "layernorm 3x6001 6001 6001",
     "act 7 act=relu",
     "act 5x7 act=relu",
     "act 5x7 act=gelu-tanh",
     "act 5x7 act=gelu-erf",
-    "act 64x517 act=relu",
-    "act 64x517 act=gelu-tanh",
-    "act 64x517 act=gelu-erf",
+    "act 5x7 act=gelu-tanh spread=40",
+    "act 5x7 act=gelu-erf spread=40",
+    "act 61x547 act=relu",
+    "act 61x547 act=gelu-tanh",
+    "act 61x547 act=gelu-erf spread=3",
     "scores 1x1x3 heads=1 scale=1",
     "scores 2x5x24 heads=2 scale=0.5",
     "scores 2x6x18 heads=3 scale=0.7",
@@ -66,6 +72,8 @@ static const char *const lines[] = {
     "softmax 2x2x5x5",
     "softmax 2x2x5x5 causal",
     "softmax 2x2x5x5 causal shift=200",
+    "softmax 5x6 spread=8",
+    "softmax 61x547",
     "softmax 2x3x70x70 causal",
     "wsum 1x1x1x1 1x1x3 heads=1",
     "wsum 2x2x5x5 2x5x24 heads=2",
@@ -75,13 +83,13 @@ static const char *const lines[] = {
     "dropout 5x7 p=0.3",
     "dropout 5x7 5x7 residual p=0.3",
     "dropout 5x7 5x7 residual p=0.3 twice",
-    "dropout 64x517 64x517 residual p=0.1",
+    "dropout 61x547 61x547 residual p=0.1",
     "add 3x5 3x5",
     "add 3x5 3x5 twice",
-    "add 64x517 64x517",
+    "add 61x547 61x547",
     "embedding 2x5 7x4",
     "embedding 2x5 7x4 9x4 bias",
-    "embedding 4x33 50x67 40x67 bias",
+    "embedding 8x40 50x67 43x67 bias",
     "maxpool 2x6x7x3 window=2 stride=2",
     "maxpool 2x6x7x3 window=3 stride=2 pad=1",
     "maxpool 2x6x7x3 window=3 stride=1 pad=1 ties",
@@ -91,13 +99,15 @@ static const char *const lines[] = {
     "avgpool 2x6x7x3 window=3 stride=2 pad=1",
     "avgpool 2x6x7x3 window=2 stride=2",
     "avgpool 4x7x7x130 window=7 stride=1",
+    "avgpool 2x17x17x67 window=3 stride=2 pad=1",
     "flatten 2x3x4x5",
     "flatten 16x9x9x67",
     "xent 1x2 1",
     "xent 6x11 6",
     "xent 2x5x11 2x5",
     "xent 6x11 6 shift=200",
-    "xent 65x517 65",
+    "xent 6x11 6 spread=40",
+    "xent 61x547 61",
 };
 
 static ck_status set_act(ck_op_case *c, const char *value, ck_err *err)
@@ -124,7 +134,7 @@ static ck_status set_number(ck_op_case *c, const char *key, double v, ck_err *er
 	    {"heads", &a->heads, NULL},   {"groups", &a->groups, NULL},
 	    {"p", NULL, &a->p},           {"eps", NULL, &a->eps},
 	    {"scale", NULL, &a->scale},   {"momentum", NULL, &a->momentum},
-	    {"shift", NULL, &c->shift},
+	    {"shift", NULL, &c->shift},   {"spread", NULL, &c->spread},
 	};
 	if (!strcmp(key, "window")) {
 		a->kh = a->kw = (int)v;
@@ -200,7 +210,7 @@ ck_status ck_op_case_read(const char *line, ck_dtype real, ck_op_case *c, ck_err
 {
 	char text[256], *rest = text;
 	snprintf(text, sizeof text, "%s", line);
-	*c = (ck_op_case){.line = line, .desc.attr = {.eps = 1e-5, .momentum = 0.1, .groups = 1}};
+	*c = (ck_op_case){.line = line, .spread = 1, .desc.attr = {.eps = 1e-5, .momentum = 0.1, .groups = 1}};
 	if (read_kind(c, strtok_r(rest, " ", &rest), err) != CK_OK)
 		return CK_USAGE;
 	for (char *word; (word = strtok_r(NULL, " ", &rest));)

@@ -3,8 +3,10 @@
  *     linear 6x5 4x5 4 bias act=relu p=0.25
  *
  * The kind, then the inputs' shapes in the order of kernels/ops.h, then attributes. `twice`: the last input is the first one given
- * again. `ties`: small whole values, so that maxima tie. `shift=…` is added to the values of the first input. CK_CASE='line' in the
- * environment runs the cases that contain that text only. */
+ * again. `ties`: small whole values, so that maxima tie. The first input's values are drawn with the standard deviation `spread=…`
+ * around `shift=…`. CK_CASE='text' in the environment runs the cases with that text in their line only.
+ *
+ * Small cases go through every variant and edge; large ones (more than 16,384 elements) take the ways that use several threads. */
 #ifndef CK_INPUTS_OPS_H
 #define CK_INPUTS_OPS_H
 
@@ -14,7 +16,7 @@ typedef struct ck_op_case {
 	const char *line;
 	ck_op_desc desc; /* inferred for `real`; needs: every input that can have a gradient */
 	bool twice, ties;
-	double shift;
+	double shift, spread; /* of the first input's values */
 } ck_op_case;
 
 /* Reads case i of the table for a backend's arithmetic. False past the end. A line that does not read is a fault of the table:

@@ -71,7 +71,7 @@ static bool small_enough(const ck_op_case *c)
 	double elements = 0;
 	for (int i = 0; i < c->desc.nin; i++)
 		elements += (double)ck_shape_count(c->desc.in[i].shape);
-	return elements * (ck_op_flops_forward(&c->desc) + 100) < 4e6;
+	return elements * (ck_op_flops_forward(&c->desc) + 10 * elements) < 3e7;
 }
 
 Test(gradients, central_differences)

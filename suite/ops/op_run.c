@@ -73,7 +73,7 @@ static double draw(const ck_op_case *c, int slot, int64_t i, int64_t n)
 		v += v < 0 ? -0.01 : 0.01;
 	if (slot == OP_IN + 4 && d->kind == CK_BATCHNORM) /* a variance */
 		return 0.5 + fabs(v);
-	return slot == OP_IN ? v + c->shift : v;
+	return slot == OP_IN ? v * c->spread + c->shift : v;
 }
 
 op_values op_values_draw(const ck_op_case *c)

@@ -68,7 +68,7 @@ def ckbench(options, model, plans):
     """One process of ckbench: a result like step.py's for each plan."""
     with tempfile.TemporaryDirectory() as out:
         command = [options.ckbench, "sweep", CASES[model][1], "--plans", ",".join(plans), "--threads", str(options.threads)]
-        record = json.loads(run([*command, "--out", out, "--json", "-", "--quiet"]))
+        record = json.loads(run([*command, "--seconds", "10", "--out", out, "--json", "-", "--quiet"]))
     bad = [f"{p['plan']}: {p['status']} ({p.get('reason')})" for p in record["points"] if p["status"] != "ok"]
     if bad:
         sys.exit(f"peer.py: {model}: ckbench did not measure {'; '.join(bad)}")

@@ -1,0 +1,84 @@
+/* Does every plan leave the same bits behind as the baseline? The baseline is run twice and held against itself, so that its
+ * own verdict means something: that equal steps give equal bits at all. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/cli/interrupt.h"
+#include "harness/cli/job.h"
+#include "kernels/alloc.h"
+
+/* One checked step of plan i, with what it left in the point. */
+static ck_status run_checked(ck_job *j, int i, ck_outcome *o, ck_err *why)
+{
+	ck_point *p = &j->result->points[i];
+	ck_progress_show(&j->progress, true, "checking %d of %d: %s", i + 1, j->plans.n, p->plan);
+	ck_status status = ck_outcome_take(j->plans.at[i].program, &j->memory, j->c.seed, o, why);
+	if (status != CK_OK) {
+		ck_point_fail(p, status == CK_MISSING ? CK_POINT_OOM : CK_POINT_ERROR, ck_text("%s", why->text));
+		return status;
+	}
+	p->loss = o->loss;
+	p->live_peak = o->live_peak;
+	memcpy(p->digest, o->kind, sizeof p->digest);
+	memcpy(p->has_digest, o->has, sizeof p->has_digest);
+	return CK_OK;
+}
+
+static ck_status check_plan(ck_job *j, int i, const ck_outcome *baseline, ck_err *why)
+{
+	ck_point *p = &j->result->points[i];
+	ck_outcome o = {0};
+	ck_status status = run_checked(j, i, &o, why);
+	if (status == CK_OK) {
+		p->checked = true;
+		p->verdict = ck_outcome_compare(j->c.graph, baseline, &o, why);
+		if (p->verdict == CK_PARITY_FAILED) {
+			status = CK_FAILED;
+			ck_point_fail(p, CK_POINT_PARITY_FAILED, ck_text("%s", why->text));
+		}
+	}
+	ck_outcome_free(&o);
+	return status;
+}
+
+/* The checks of all plans, from the baseline's place on; those before it do not fit. */
+static ck_status check_all(ck_job *j, int base, const ck_outcome *baseline, ck_err *err)
+{
+	ck_status status = CK_OK;
+	for (int i = base; i < j->plans.n; i++) {
+		ck_point *p = &j->result->points[i];
+		if (p->status != CK_POINT_OK)
+			continue;
+		if (*ck_interrupted) {
+			ck_point_fail(p, CK_POINT_SKIPPED, ck_text("interrupted before its turn"));
+			continue;
+		}
+		ck_err why = {""};
+		ck_status one = check_plan(j, i, baseline, &why);
+		if (one == CK_FAILED) /* one that found no memory is no failed check: its point says so */
+			status = ck_fail(err, one, "plan %s: %s", p->plan, why.text);
+	}
+	return status;
+}
+
+/* Without a baseline nothing has a verdict, so nothing else is run. */
+static ck_status no_baseline(ck_job *j, ck_status status, const ck_err *why, ck_err *err)
+{
+	for (int i = 0; i < j->plans.n; i++)
+		if (j->result->points[i].status == CK_POINT_OK)
+			ck_point_fail(&j->result->points[i], CK_POINT_SKIPPED, ck_text("there is no baseline to compare with"));
+	return ck_fail(err, status, "plan %s: %s", j->result->baseline, why->text);
+}
+
+ck_status ck_job_check(ck_job *j, ck_err *err)
+{
+	int base = (int)(ck_result_find(j->result, j->result->baseline) - j->result->points);
+	ck_outcome baseline = {0};
+	ck_err why = {""};
+	ck_memory_init(&j->memory, &j->plans.at[base].program->layout, j->c.seed, ck_case_batch(&j->c));
+	ck_status status = run_checked(j, base, &baseline, &why);
+	status = status == CK_OK ? check_all(j, base, &baseline, err) : no_baseline(j, status, &why, err);
+	ck_outcome_free(&baseline);
+	ck_progress_clear(&j->progress);
+	return status;
+}

@@ -1,0 +1,96 @@
+/* ckbench list: what can be named on the command line. */
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/cli/cli.h"
+#include "harness/plan/planner.h"
+#include "harness/record/columns.h"
+#include "models/models.h"
+
+static void add_range(ck_columns *c, const ck_setting *s)
+{
+	if (s->words)
+		ck_columns_add(c, "%s", s->words);
+	else
+		ck_columns_add(c, "%.10g .. %.10g", s->least, s->most);
+}
+
+static void list_settings(const ck_model *m)
+{
+	static const char *const heads[] = {"<setting", "<preset", "<range", "<"};
+	ck_columns c = ck_columns_new(4, heads);
+	for (const ck_setting *s = m->settings; s->name; s++) {
+		ck_columns_add(&c, "%s", s->name);
+		ck_columns_add(&c, "%s", s->preset);
+		add_range(&c, s);
+		ck_columns_add(&c, "%s", s->help);
+	}
+	ck_columns_print(&c, "    ", stdout);
+	ck_columns_free(&c);
+}
+
+static void list_models(void)
+{
+	for (const ck_model *const *m = ck_models; *m; m++) {
+		printf("  %s: %s\n", (*m)->name, (*m)->summary);
+		list_settings(*m);
+	}
+	static const char *const heads[] = {"<", "<", "<"};
+	ck_columns c = ck_columns_new(3, heads);
+	for (const ck_preset *p = ck_presets; p->name; p++) {
+		ck_columns_add(&c, "%s", p->name);
+		ck_columns_add(&c, "%s", p->summary);
+		ck_columns_add(&c, "%s", p->stands_for);
+	}
+	puts("presets");
+	ck_columns_print(&c, "  ", stdout);
+	ck_columns_free(&c);
+}
+
+static void list_planners(void)
+{
+	static const char *const heads[] = {"<", "<"};
+	ck_columns c = ck_columns_new(2, heads);
+	for (const ck_planner *const *p = ck_planners; *p; p++) {
+		ck_columns_add(&c, "%s%s%s", (*p)->name, (*p)->knob ? ":" : "", (*p)->knob ? (*p)->knob : "");
+		ck_columns_add(&c, "%s", (*p)->summary);
+	}
+	ck_columns_print(&c, "  ", stdout);
+	ck_columns_free(&c);
+}
+
+static void list_devices(void)
+{
+	static const char *const heads[] = {"<", "<"};
+	ck_columns c = ck_columns_new(2, heads);
+	for (const ck_backend *const *b = ck_backends; *b; b++) {
+		ck_columns_add(&c, "%s", (*b)->name);
+		ck_columns_add(&c, "%s", (*b)->summary);
+	}
+	ck_columns_print(&c, "  ", stdout);
+	ck_columns_free(&c);
+}
+
+static ck_status run(const ck_cli *cli, ck_err *err)
+{
+	static const struct {
+		const char *name;
+		void (*list)(void);
+	} lists[] = {{"models", list_models}, {"planners", list_planners}, {"devices", list_devices}};
+	bool any = false;
+	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+		if (cli->subject && strcmp(cli->subject, lists[i].name) != 0)
+			continue;
+		printf("%s%s\n", any ? "\n" : "", lists[i].name);
+		lists[i].list();
+		any = true;
+	}
+	return any ? CK_OK : ck_fail(err, CK_USAGE, "list '%.60s': it can list models, planners or devices", cli->subject);
+}
+
+const ck_command ck_command_list = {
+    .name = "list",
+    .subject = "[models|planners|devices]",
+    .summary = "what can be named on the command line",
+    .run = run,
+};

@@ -1,0 +1,106 @@
+#include "harness/cli/outputs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/record/file.h"
+#include "harness/record/plot.h"
+#include "kernels/alloc.h"
+
+/* "ckbench-out/sweep-resnet18": the command, and the model as the user called it. */
+static char *stem_of(const ck_job *j)
+{
+	const char *folder = j->cli->options.text[CK_OPTION_out], *model = j->cli->subject;
+	size_t n = strlen(folder);
+	return ck_text("%s%s%s-%.*s", folder, n && folder[n - 1] == '/' ? "" : "/", j->cli->command->name, (int)strcspn(model, ":"), model);
+}
+
+static char *file_name(const char *stem, int number, const char *ending)
+{
+	return ck_text("%s-%d.%s", stem, number, ending);
+}
+
+static bool is_free(const char *stem, int number)
+{
+	static const char *const endings[] = {"json", "tsv", "svg", "png"};
+	bool taken = false;
+	for (size_t i = 0; i < sizeof endings / sizeof *endings && !taken; i++) {
+		char *name = file_name(stem, number, endings[i]);
+		taken = ck_file_exists(name);
+		free(name);
+	}
+	return !taken;
+}
+
+/* The record takes the first free number. When another sweep takes that in the same moment, the next. */
+static ck_status write_record(const ck_job *j, const char *stem, int *number, char **name, ck_err *err)
+{
+	char *text = ck_result_json(j->result);
+	ck_status status = CK_USAGE;
+	ck_err why = {""};
+	for (*number = 1; status == CK_USAGE; ++*number) {
+		if (!is_free(stem, *number))
+			continue;
+		*name = file_name(stem, *number, "json");
+		why.text[0] = 0;
+		status = ck_file_write(*name, text, strlen(text), false, &why);
+		if (status != CK_USAGE)
+			break;
+		free(*name);
+		*name = NULL;
+	}
+	free(text);
+	return status == CK_OK ? CK_OK : ck_fail(err, status, "%s", why.text);
+}
+
+/* Writes one more file beside the record and adds its ending to the list of what was written. */
+static ck_status write_beside(const char *stem, int number, const char *ending, const char *data, size_t bytes, char **list, ck_err *err)
+{
+	char *name = file_name(stem, number, ending);
+	ck_status status = ck_file_write(name, data, bytes, false, err);
+	if (status == CK_OK) {
+		char *longer = ck_text("%s, .%s", *list, ending);
+		free(*list);
+		*list = longer;
+	}
+	free(name);
+	return status;
+}
+
+static ck_status write_plots(const ck_job *j, const char *stem, int number, char **list, ck_err *err)
+{
+	static const char *const endings[] = {"svg", "png"};
+	ck_status status = CK_OK;
+	for (size_t i = 0; i < sizeof endings / sizeof *endings && status == CK_OK; i++) {
+		char *image;
+		size_t bytes;
+		ck_err why = {""};
+		if (ck_plot_sweep(j->result, endings[i], &image, &bytes, &why) != CK_OK) {
+			fprintf(stderr, "ckbench: no plot: %s\n", why.text);
+			return CK_OK;
+		}
+		status = write_beside(stem, number, endings[i], image, bytes, list, err);
+		free(image);
+	}
+	return status;
+}
+
+ck_status ck_outputs_write(const ck_job *j, ck_err *err)
+{
+	char *stem = stem_of(j), *list = NULL;
+	int number;
+	ck_status status = ck_folder_make(j->cli->options.text[CK_OPTION_out], err);
+	if (status == CK_OK)
+		status = write_record(j, stem, &number, &list, err);
+	if (status == CK_OK) {
+		char *tsv = ck_result_tsv(j->result);
+		status = write_beside(stem, number, "tsv", tsv, strlen(tsv), &list, err);
+		if (status == CK_OK)
+			status = write_plots(j, stem, number, &list, err);
+		free(tsv);
+		fprintf(j->out, "written: %s\n", list);
+	}
+	free(list);
+	free(stem);
+	return status;
+}

@@ -1,0 +1,10 @@
+/* The files that a sweep leaves in its folder: NAME-N.json, .tsv, .svg and .png, N the first number that is free. */
+#ifndef CK_OUTPUTS_H
+#define CK_OUTPUTS_H
+
+#include "harness/cli/job.h"
+
+/* Writes them and tells where they are. A plot that cannot be drawn is a remark, a file that cannot be written an error. */
+ck_status ck_outputs_write(const ck_job *j, ck_err *err);
+
+#endif

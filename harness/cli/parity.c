@@ -1,0 +1,37 @@
+/* ckbench parity MODEL: does every plan give the same gradients? */
+#include <string.h>
+
+#include "harness/cli/job.h"
+
+/* The gradient of the input is checked as well. But a schedule in a file is for the graph that training has, without it. */
+static bool wants_input_gradient(const ck_options *o)
+{
+	const char *plans = o->text[CK_OPTION_plans];
+	return !o->given[CK_OPTION_schedule] && !(plans && strstr(plans, "schedule:"));
+}
+
+static ck_status run(const ck_cli *cli, ck_err *err)
+{
+	ck_job j;
+	ck_status status = ck_job_open(cli, wants_input_gradient(&cli->options), &j, err);
+	if (status != CK_OK)
+		return status;
+	status = ck_job_check(&j, err);
+	ck_result_parity(j.result, j.out);
+	ck_status written = ck_job_write_json(&j, err);
+	ck_job_close(&j);
+	return status != CK_OK ? status : written;
+}
+
+const ck_command ck_command_parity = {
+    .name = "parity",
+    .subject = "MODEL",
+    .summary = "does every plan give the same gradients?",
+    .text = "Runs each plan for one step from the same start and compares, bit by bit, what it leaves behind with plan none: loss, "
+	    "parameter gradients, input gradient, BatchNorm statistics, the random stream's position. Dropped memory is filled with "
+	    "NaN meanwhile. Without a list, all distinct plans are checked. With a "
+	    "schedule from a file there is no input gradient: such a schedule is for the graph that training has.",
+    .takes = CK_TAKES_CASE | CK_TAKES(plans) | CK_TAKES(segments) | CK_TAKES(schedule) | CK_TAKES(json) | CK_TAKES(force) |
+	     CK_TAKES(quiet),
+    .run = run,
+};

@@ -1,0 +1,155 @@
+/* ckbench sweep MODEL: the tradeoff curve of memory against time. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/cli/interrupt.h"
+#include "harness/cli/outputs.h"
+#include "harness/cli/peak.h"
+#include "harness/record/units.h"
+#include "kernels/alloc.h"
+
+/* ---- times --------------------------------------------------------------------------------------------------------------- */
+
+static void tell_progress(void *user, double fraction, double left)
+{
+	ck_job *j = user;
+	ck_progress_show(&j->progress, false, "measuring %d plans: %.0f %%, about %.0f s left", j->plans.n, 100 * fraction, left);
+}
+
+/* A median that is known to within 2 % tells plans apart as well as a machine shared with others ever will. */
+static const double NARROW = 0.02;
+
+static ck_measure_options measure_options(ck_job *j)
+{
+	const ck_options *o = &j->cli->options;
+	int rounds = (int)o->whole[CK_OPTION_rounds];
+	return (ck_measure_options){
+	    .warmup = 1,
+	    .min_rounds = rounds,
+	    .max_rounds = rounds > 1000 ? rounds : 1000,
+	    .seconds = o->real[CK_OPTION_seconds],
+	    .narrow = NARROW,
+	    .seed = j->c.seed,
+	    .stop = ck_interrupted,
+	    .progress = tell_progress,
+	    .user = j,
+	};
+}
+
+/* Takes the samples over; a point that has none was interrupted before its first. */
+static void keep_times(ck_job *j, const int *which, ck_samples *samples, int n)
+{
+	for (int i = 0; i < n; i++) {
+		ck_point *p = &j->result->points[which[i]];
+		p->time = samples[i];
+		if (p->time.n == 0)
+			ck_point_fail(p, CK_POINT_SKIPPED, ck_text("checked, but interrupted before it was timed"));
+		if (p->time.n > j->result->measuring.rounds)
+			j->result->measuring.rounds = p->time.n;
+	}
+}
+
+/* Times all plans whose gradients were proved, against each other. */
+static ck_status measure(ck_job *j, ck_err *err)
+{
+	ck_program **programs = ck_alloc((size_t)j->plans.n, sizeof(ck_program *));
+	ck_samples *samples = ck_alloc((size_t)j->plans.n, sizeof *samples);
+	int *which = ck_alloc((size_t)j->plans.n, sizeof *which), n = 0;
+	for (int i = 0; i < j->plans.n; i++) {
+		if (j->result->points[i].status != CK_POINT_OK || !j->result->points[i].checked)
+			continue;
+		which[n] = i;
+		programs[n++] = j->plans.at[i].program;
+	}
+	const ck_measure_options o = measure_options(j);
+	ck_measure_end end = CK_END_STOPPED;
+	ck_status status = CK_OK;
+	if (n > 0) {
+		double from = ck_seconds_now();
+		ck_memory_reset(&j->memory, &programs[0]->layout, j->c.seed);
+		status = ck_measure(programs, n, &j->memory, &o, samples, &end, err);
+		j->result->measuring.seconds = ck_seconds_now() - from;
+		j->result->measuring.end = ck_text("%s", ck_measure_end_names[end]);
+		keep_times(j, which, samples, n);
+	}
+	free(programs);
+	free(samples);
+	free(which);
+	ck_progress_clear(&j->progress);
+	return status;
+}
+
+/* ---- peaks --------------------------------------------------------------------------------------------------------------- */
+
+/* Our own memory goes first: it would take room from the children. */
+static void measure_peaks(ck_job *j)
+{
+	ck_memory_close(&j->memory);
+	for (int i = 0; i < j->plans.n && !*ck_interrupted; i++) {
+		ck_err why = {""};
+		ck_progress_show(&j->progress, true, "process peak of %s, %d of %d", j->plans.at[i].name, i + 1, j->plans.n);
+		if (j->result->points[i].time.n && ck_peak_measure(j, i, &why) != CK_OK && !*ck_interrupted)
+			fprintf(stderr, "ckbench: %s\n", why.text);
+	}
+	ck_progress_clear(&j->progress);
+}
+
+/* ---- the command --------------------------------------------------------------------------------------------------------- */
+
+static void tell_how_it_ended(const ck_job *j)
+{
+	static const char *const words[] = {
+	    [CK_END_NARROW] = "every interval is within 2 % of its median",
+	    [CK_END_ROUNDS] = "that is the most",
+	    [CK_END_TIME] = "the time limit was reached (--seconds)",
+	    [CK_END_STOPPED] = "interrupted",
+	};
+	int finished = 0;
+	for (int i = 0; i < j->result->npoints; i++)
+		finished += j->result->points[i].time.n > 0;
+	for (int end = 0; end <= CK_END_STOPPED && j->result->measuring.rounds; end++)
+		if (strcmp(j->result->measuring.end, ck_measure_end_names[end]) == 0)
+			ck_job_remark(j, "%d rounds in %.1f s: %s", j->result->measuring.rounds, j->result->measuring.seconds, words[end]);
+	if (*ck_interrupted)
+		fprintf(stderr, "ckbench: interrupted: %d of %d points are finished%s\n", finished, j->result->npoints,
+			finished ? " and kept" : ", so nothing is written");
+}
+
+static ck_status run_job(ck_job *j, ck_err *err)
+{
+	ck_status status = ck_job_check(j, err), written = CK_OK;
+	ck_status measured = measure(j, err);
+	measure_peaks(j);
+	ck_result_front(j->result);
+	ck_result_table(j->result, j->out);
+	tell_how_it_ended(j);
+	if (!*ck_interrupted || j->result->measuring.rounds) {
+		written = ck_outputs_write(j, err);
+		if (written == CK_OK)
+			written = ck_job_write_json(j, err);
+	}
+	return status != CK_OK ? status : measured != CK_OK ? measured : written;
+}
+
+static ck_status run(const ck_cli *cli, ck_err *err)
+{
+	ck_job j;
+	ck_status status = ck_job_open(cli, false, &j, err);
+	if (status != CK_OK)
+		return status;
+	status = run_job(&j, err);
+	ck_job_close(&j);
+	return status;
+}
+
+const ck_command ck_command_sweep = {
+    .name = "sweep",
+    .subject = "MODEL",
+    .summary = "the tradeoff curve of memory against time",
+    .text = "Checks every plan's gradients as parity does, then times all plans in rounds, each round in a new order, and runs each in "
+	    "a process of its own for that process's peak memory. Prints a table and writes the record, a TSV and plots. Without a list, "
+	    "all distinct plans are swept. Ctrl-C keeps what is finished.",
+    .takes = CK_TAKES_CASE | CK_TAKES(plans) | CK_TAKES(segments) | CK_TAKES(schedule) | CK_TAKES(seconds) | CK_TAKES(rounds) | CK_TAKES(out) |
+	     CK_TAKES(json) | CK_TAKES(force) | CK_TAKES(quiet),
+    .run = run,
+};

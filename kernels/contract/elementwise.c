@@ -1,0 +1,117 @@
+/* ACT, DROPOUT, ADD, FLATTEN. */
+#include "kernels/contract/contract.h"
+
+static ck_status act_check(const ck_attr *a, ck_err *err)
+{
+	return a->act != CK_ACT_NONE ? CK_OK : ck_fail(err, CK_USAGE, "no activation given");
+}
+
+static ck_status same_infer(ck_op_desc *d, ck_err *err)
+{
+	ck__set_out(d, d->in[0].shape);
+	return ck__want_residual(d, err);
+}
+
+static void act_contract(const ck_op_desc *d, ck_contract *c)
+{
+	bool relu = d->attr.act == CK_ACT_RELU;
+	c->reads_out = ck__needs(d, 0) && relu;
+	c->reads_in = ck__needs(d, 0) && !relu;
+	c->inplace_forward = relu ? 0 : -1;
+	c->inplace_backward = ck__needs(d, 0) ? 0 : -1;
+}
+
+static void act_op_flops(const ck_op_desc *d, double *forward, double *backward)
+{
+	*forward = *backward = ck__count(&d->in[0]) * ck__act_flops(d->attr.act);
+}
+
+static void dropout_contract(const ck_op_desc *d, ck_contract *c)
+{
+	int r = ck_op_residual(d);
+	c->random = d->attr.p > 0;
+	c->inplace_forward = 0;
+	c->inplace_backward = ck__needs(d, r) ? r : ck__needs(d, 0) ? 0 : -1;
+}
+
+static void dropout_flops(const ck_op_desc *d, double *forward, double *backward)
+{
+	*forward = ck__count(&d->in[0]) * (2 + ck__has_residual(d));
+	*backward = ck__count(&d->in[0]) * 2 * ck__needs(d, 0);
+}
+
+static ck_status add_infer(ck_op_desc *d, ck_err *err)
+{
+	if (!ck_shape_equal(d->in[0].shape, d->in[1].shape))
+		return ck__bad_pair(d, 0, 1, err, "both must have the same shape");
+	ck__set_out(d, d->in[0].shape);
+	return CK_OK;
+}
+
+static void add_contract(const ck_op_desc *d, ck_contract *c)
+{
+	c->inplace_forward = 0;
+	c->inplace_backward = ck__needs(d, 0) ? 0 : ck__needs(d, 1) ? 1 : -1;
+}
+
+static void add_flops(const ck_op_desc *d, double *forward, double *backward)
+{
+	*forward = ck__count(&d->in[0]);
+	*backward = 0;
+}
+
+static ck_status flatten_infer(ck_op_desc *d, ck_err *err)
+{
+	ck_shape x = d->in[0].shape;
+	if (x.nd < 2)
+		return ck__bad_shape(d, 0, err, "must have 2 extents or more");
+	ck__set_out(d, ck_dims(2, x.d[0], ck_shape_count(x) / x.d[0]));
+	return CK_OK;
+}
+
+static void flatten_contract(const ck_op_desc *d, ck_contract *c)
+{
+	c->inplace_forward = 0;
+	c->inplace_backward = ck__needs(d, 0) ? 0 : -1;
+}
+
+static void no_flops(const ck_op_desc *d, double *forward, double *backward)
+{
+	(void)d;
+	*forward = *backward = 0;
+}
+
+const ck_op_entry ck__op_act = {
+    .required = 1,
+    .in = {"x"},
+    .check = act_check,
+    .infer = same_infer,
+    .contract = act_contract,
+    .flops = act_op_flops,
+};
+
+const ck_op_entry ck__op_dropout = {
+    .required = 1,
+    .in = {"x"},
+    .residual = true,
+    .check = ck__check_p,
+    .infer = same_infer,
+    .contract = dropout_contract,
+    .flops = dropout_flops,
+};
+
+const ck_op_entry ck__op_add = {
+    .required = 2,
+    .in = {"a", "b"},
+    .infer = add_infer,
+    .contract = add_contract,
+    .flops = add_flops,
+};
+
+const ck_op_entry ck__op_flatten = {
+    .required = 1,
+    .in = {"x"},
+    .infer = flatten_infer,
+    .contract = flatten_contract,
+    .flops = no_flops,
+};

@@ -1,0 +1,80 @@
+/* CONV2D: oneDNN's convolution over plain NHWC activations. The weights are copied into the layout that its kernel asks for (a few
+ * per cent of the time; over plain ones oneDNN has reference code only), and the weight gradient is copied or added back. */
+#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/product.h"
+
+enum { X, W, B, DX = 0, DW = 1 };
+
+static void forward(const ck_kernel *kernel, const ck_args *a)
+{
+	const ck_product_kernel *k = (const ck_product_kernel *)kernel;
+	ck__prim_run(k->forward,
+		     (const void *[CK_PLACES]){a->in[X], a->in[W], a->out[0], k->base.desc.attr.bias ? a->in[B] : NULL},
+		     a->workspace);
+}
+
+static void backward(const ck_kernel *kernel, const ck_args *a)
+{
+	const ck_product_kernel *k = (const ck_product_kernel *)kernel;
+	ck_shape y = k->base.desc.out[0].shape;
+	if (a->din[X])
+		ck__product_gradient(k, DX, a->acc[X], (const void *[CK_PLACES]){a->din[X], a->in[W], a->dout}, a->workspace);
+	if (a->din[W])
+		ck__product_gradient(k, DW, a->acc[W], (const void *[CK_PLACES]){a->in[X], a->din[W], a->dout}, a->workspace);
+	if (a->din[B])
+		ck__column_sums(k->base.device, ck_shape_rows(y), ck_shape_last(y), a->dout, a->din[B], a->acc[B]);
+}
+
+/* (N,H,W,C) in memory as oneDNN's logical (N,C,H,W). */
+static ck_view image(const ck_tensor_desc *t)
+{
+	const int64_t *d = t->shape.d;
+	return (ck_view){
+	    .dtype = t->dtype, .nd = 4, .d = {d[0], d[3], d[1], d[2]}, .stride = {d[1] * d[2] * d[3], 1, d[2] * d[3], d[3]}};
+}
+
+/* (O,kh,kw,C/g) in memory as logical (O,C,kh,kw), or (g,O/g,C/g,kh,kw). */
+static ck_view filter(const ck_tensor_desc *t, int64_t groups)
+{
+	const int64_t *d = t->shape.d, each = d[1] * d[2] * d[3], per = d[0] / groups;
+	if (groups == 1)
+		return (ck_view){.dtype = t->dtype,
+				 .nd = 4,
+				 .d = {d[0], d[3], d[1], d[2]},
+				 .stride = {each, 1, d[2] * d[3], d[3]},
+				 .pack = true};
+	return (ck_view){.dtype = t->dtype,
+			 .nd = 5,
+			 .d = {groups, per, d[3], d[1], d[2]},
+			 .stride = {per * each, each, 1, d[2] * d[3], d[3]},
+			 .pack = true};
+}
+
+static ck_status make(ck_product_kernel *k, ck_err *err)
+{
+	const ck_op_desc *d = &k->base.desc;
+	ck_conv c = {.pass = CK_CONV_FORWARD,
+		     .a = image(&d->in[X]),
+		     .b = filter(&d->in[W], d->attr.groups),
+		     .c = image(&d->out[0]),
+		     .stride = d->attr.stride,
+		     .pad = d->attr.pad};
+	ck_conv with_bias = c, dx = c, dw = c;
+	if (d->attr.bias)
+		with_bias.bias = (ck_view){.dtype = d->in[B].dtype, .nd = 1, .d = {c.c.d[1]}, .stride = {1}};
+	dx.pass = CK_CONV_DATA, dw.pass = CK_CONV_WEIGHTS;
+	ck_status status = ck__prim_conv(k->base.device->dnnl, &with_bias, &k->forward, err);
+	if (status == CK_OK)
+		status = ck__product_conv(k, DX, ck__wants(d, X), dx, err);
+	if (status == CK_OK)
+		status = ck__product_conv(k, DW, ck__wants(d, W), dw, err);
+	return status;
+}
+
+ck_status ck__cpu_conv2d(ck_device *device, const ck_op_desc *desc, ck_kernel **kernel, ck_err *err)
+{
+	ck_product_kernel *k = ck__product_new(device, desc);
+	k->base.base.forward = forward;
+	k->base.base.backward = desc->needs ? backward : NULL;
+	return ck__product_finish(k, make(k, err), kernel);
+}

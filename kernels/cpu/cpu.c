@@ -1,0 +1,171 @@
+/* The cpu backend: opening the device, its memory, and the table of its ops. */
+#include "kernels/cpu/cpu.h"
+
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "kernels/alloc.h"
+#include "kernels/cpu/dnnl.h"
+#include "kernels/cpu/vec.h"
+
+/* ---- device -------------------------------------------------------------------------------------------------------------- */
+
+static void close_device(ck_device *d)
+{
+	if (!d)
+		return;
+	ck__dnnl_close(d->dnnl);
+	free(d);
+}
+
+static ck_status open_device(int index, int threads, ck_device **device, ck_err *err)
+{
+	if (index != 0)
+		return ck_fail(err, CK_MISSING, "device cpu:%d does not exist: the processors together are one device, cpu",
+			       index);
+	if (threads < 0 || threads > CK_CPU_MAX_THREADS)
+		return ck_fail(err, CK_USAGE, "threads %d: must be 0 (all processors) to %d", threads, CK_CPU_MAX_THREADS);
+	ck_device *d = ck_alloc(1, sizeof(*d));
+	d->threads = threads ? threads : omp_get_num_procs();
+	d->vec = ck__vec_choose();
+	omp_set_dynamic(0); /* the number of threads decides the order of sums: it must be what was asked for */
+	omp_set_num_threads(d->threads);
+	ck_status status = ck__dnnl_open(d->threads, &d->dnnl, err);
+	if (status != CK_OK) {
+		close_device(d);
+		return status;
+	}
+	char library[64];
+	ck__dnnl_describe(library, sizeof library);
+	snprintf(d->text, sizeof d->text, "%s, %s vector kernels, %d thread%s", library, d->vec->name, d->threads,
+		 d->threads == 1 ? "" : "s");
+	*device = d;
+	return CK_OK;
+}
+
+static const char *describe(ck_device *d)
+{
+	return d->text;
+}
+
+static int threads_of(ck_device *d)
+{
+	return d->threads;
+}
+
+/* ---- ops ----------------------------------------------------------------------------------------------------------------- */
+
+static ck_cpu_prepare *const ops[CK_OP_KIND_COUNT] = {
+    [CK_LINEAR] = ck__cpu_linear,
+    [CK_CONV2D] = ck__cpu_conv2d,
+    [CK_BATCHNORM] = ck__cpu_batchnorm,
+    [CK_LAYERNORM] = ck__cpu_layernorm,
+    [CK_ACT] = ck__cpu_act,
+    [CK_SCORES] = ck__cpu_scores,
+    [CK_SOFTMAX] = ck__cpu_softmax,
+    [CK_WSUM] = ck__cpu_wsum,
+    [CK_DROPOUT] = ck__cpu_dropout,
+    [CK_ADD] = ck__cpu_add,
+    [CK_EMBEDDING] = ck__cpu_embedding,
+    [CK_MAXPOOL] = ck__cpu_maxpool,
+    [CK_AVGPOOL] = ck__cpu_avgpool,
+    [CK_FLATTEN] = ck__cpu_flatten,
+    [CK_XENT] = ck__cpu_xent,
+};
+
+static ck_status prepare(ck_device *d, const ck_op_desc *desc, ck_kernel **kernel, ck_err *err)
+{
+	if (!ops[desc->kind])
+		return ck_fail(err, CK_USAGE, "device cpu has no op %s", ck_op_kind_name(desc->kind));
+	return ops[desc->kind](d, desc, kernel, err);
+}
+
+static void release(ck_device *d, ck_kernel *kernel)
+{
+	(void)d;
+	ck_cpu_kernel *k = (ck_cpu_kernel *)kernel;
+	if (k)
+		k->destroy(k);
+}
+
+/* ---- memory -------------------------------------------------------------------------------------------------------------- */
+
+enum { ALIGN = 64, HUGE_PAGE = 2 << 20 };
+
+/* Bytes that can be had without swapping, or SIZE_MAX where the system does not tell. The system promises more than it has:
+ * a process that uses it would be killed, so that it is refused here. */
+static size_t available_bytes(void)
+{
+	FILE *f = fopen("/proc/meminfo", "r");
+	if (!f)
+		return SIZE_MAX;
+	char line[128];
+	size_t kib = 0;
+	bool found = false;
+	while (!found && fgets(line, sizeof line, f))
+		found = sscanf(line, "MemAvailable: %zu kB", &kib) == 1;
+	fclose(f);
+	return found ? kib * 1024 : SIZE_MAX;
+}
+
+/* A large piece starts on a huge page and asks for them: fewer misses in address translation, the same for every plan. */
+static ck_status allocate(ck_device *d, size_t bytes, void **memory, ck_err *err)
+{
+	(void)d;
+	size_t align = bytes >= 4 * (size_t)HUGE_PAGE ? HUGE_PAGE : ALIGN, available = available_bytes();
+	*memory = NULL;
+	if (bytes <= available && bytes <= SIZE_MAX - align)
+		*memory = aligned_alloc(align, bytes ? (bytes + align - 1) / align * align : align);
+	if (!*memory)
+		return ck_fail(err, CK_MISSING,
+			       "device cpu cannot give %.1f MiB of memory, %.1f MiB are free; take a smaller batch or a plan "
+			       "that keeps less",
+			       (double)bytes / 0x1p20, (double)available / 0x1p20);
+	if (align == HUGE_PAGE)
+		madvise(*memory, bytes, MADV_HUGEPAGE);
+	return CK_OK;
+}
+
+static void release_memory(ck_device *d, void *memory)
+{
+	(void)d;
+	free(memory);
+}
+
+static void write_memory(ck_device *d, void *to, const void *host, size_t bytes)
+{
+	(void)d;
+	memcpy(to, host, bytes);
+}
+
+static void read_memory(ck_device *d, void *host, const void *from, size_t bytes)
+{
+	(void)d;
+	memcpy(host, from, bytes);
+}
+
+static void fill_memory(ck_device *d, void *to, int byte, size_t bytes)
+{
+	(void)d;
+	memset(to, byte, bytes);
+}
+
+const ck_backend ck_cpu_backend = {
+    .name = "cpu",
+    .summary = "this machine's processors, through oneDNN and vectorised C",
+    .real = CK_F32,
+    .open = open_device,
+    .close = close_device,
+    .describe = describe,
+    .threads = threads_of,
+    .prepare = prepare,
+    .release = release,
+    .alloc = allocate,
+    .free = release_memory,
+    .write = write_memory,
+    .read = read_memory,
+    .fill = fill_memory,
+};

@@ -1,0 +1,124 @@
+/* LINEAR: z = x w^T + b, y = r + dropout(act(z)), as one matrix product with what fits in its epilogue (bias, ReLU, residual).
+ * GELU and dropout are a pass each over its result.
+ *
+ * Backward: dz = act'(z) dropout'(dy), in a pass that sums the columns for db as well; then dx = dz w and dw = dz^T x. Without
+ * activation and dropout dz is dy itself.
+ *
+ * Plain row-major operands all along: copies of w or x into oneDNN's own layouts cost more than they gain here. */
+#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/product.h"
+
+enum { X, W, DX = 0, DW = 1 };
+
+typedef struct linear_shape {
+	int64_t m, k, n;    /* x (M,K), w (N,K), y (M,N) */
+	int bias, residual; /* their places among the inputs, or -1 */
+	ck_act act;
+	bool dropout;
+} linear_shape;
+
+static linear_shape shape_of(const ck_op_desc *d)
+{
+	return (linear_shape){.m = ck_shape_rows(d->in[X].shape),
+			      .k = ck_shape_last(d->in[X].shape),
+			      .n = ck_shape_last(d->out[0].shape),
+			      .bias = d->attr.bias ? 2 : -1,
+			      .residual = ck_op_residual(d),
+			      .act = d->attr.act,
+			      .dropout = d->attr.p > 0};
+}
+
+static bool is_gelu(ck_act act)
+{
+	return act == CK_ACT_GELU_TANH || act == CK_ACT_GELU_ERF;
+}
+
+static void forward(const ck_kernel *kernel, const ck_args *a)
+{
+	const ck_product_kernel *k = (const ck_product_kernel *)kernel;
+	const ck_device *device = k->base.device;
+	linear_shape s = shape_of(&k->base.desc);
+	const void *bias = s.bias < 0 ? NULL : a->in[s.bias], *r = s.residual < 0 ? NULL : a->in[s.residual];
+	void *z = is_gelu(s.act) ? a->stash[0] : a->out[0];
+	ck__prim_run(k->forward, (const void *[CK_PLACES]){a->in[X], a->in[W], z, bias, r}, a->workspace);
+	if (is_gelu(s.act))
+		ck__act_forward(device, s.act, s.m * s.n, z, a->out[0]);
+	if (s.dropout) {
+		ck_drop drop = ck__drop(k->base.desc.attr.p, a);
+		ck__dropout_forward(device, &drop, s.m * s.n, a->out[0], r, a->out[0]);
+	}
+}
+
+/* dz, and db where wanted. Returns dy when that is dz. */
+static const void *epilogue_backward(const ck_product_kernel *k, const linear_shape *s, const ck_args *a)
+{
+	const ck_device *device = k->base.device;
+	float *db = s->bias < 0 ? NULL : a->din[s->bias];
+	bool add_db = db && a->acc[s->bias];
+	if (s->act == CK_ACT_NONE && !s->dropout) {
+		if (db)
+			ck__column_sums(device, s->m, s->n, a->dout, db, add_db);
+		return a->dout;
+	}
+	ck_drop drop = ck__drop(k->base.desc.attr.p, a);
+	const void *saved = is_gelu(s->act) ? a->stash[0] : a->out[0];
+	ck__epilogue_backward(device, s->act, s->dropout ? &drop : NULL, s->m, s->n, a->dout, saved, a->workspace, db, add_db);
+	return a->workspace;
+}
+
+/* The residual's gradient last: it may lie over dy. */
+static void backward(const ck_kernel *kernel, const ck_args *a)
+{
+	const ck_product_kernel *k = (const ck_product_kernel *)kernel;
+	linear_shape s = shape_of(&k->base.desc);
+	if (a->din[X] || a->din[W] || (s.bias >= 0 && a->din[s.bias])) {
+		const void *dz = epilogue_backward(k, &s, a);
+		if (a->din[X])
+			ck__product_gradient(k, DX, a->acc[X], (const void *[CK_PLACES]){dz, a->in[W], a->din[X]},
+					     a->workspace);
+		if (a->din[W])
+			ck__product_gradient(k, DW, a->acc[W], (const void *[CK_PLACES]){dz, a->in[X], a->din[W]},
+					     a->workspace);
+	}
+	if (s.residual >= 0 && a->din[s.residual])
+		ck__pass(k->base.device, s.m * s.n, a->dout, a->din[s.residual], a->acc[s.residual]);
+}
+
+/* A matrix of these strides. */
+static ck_view matrix(ck_dtype t, int64_t rows, int64_t cols, int64_t row, int64_t col)
+{
+	return (ck_view){.dtype = t, .nd = 2, .d = {rows, cols}, .stride = {row, col}};
+}
+
+static ck_status make(ck_product_kernel *k, ck_err *err)
+{
+	const ck_op_desc *d = &k->base.desc;
+	linear_shape s = shape_of(d);
+	ck_dtype t = d->in[X].dtype;
+	ck_view x = matrix(t, s.m, s.k, s.k, 1), w = matrix(t, s.n, s.k, s.k, 1), y = matrix(t, s.m, s.n, s.n, 1);
+	ck_matmul m = {.a = x, .b = matrix(t, s.k, s.n, 1, s.k), .c = y, .relu = s.act == CK_ACT_RELU, .scale = 1};
+	if (s.bias >= 0)
+		m.bias = matrix(t, 1, s.n, s.n, 1);
+	if (s.residual >= 0 && !s.dropout)
+		m.r = y;
+	ck_matmul dx = {.a = y, .b = w, .c = x, .scale = 1},
+		  dw = {.a = matrix(t, s.n, s.m, 1, s.n), .b = x, .c = w, .scale = 1};
+	ck_status status = ck__prim_matmul(k->base.device->dnnl, &m, &k->forward, err);
+	if (status == CK_OK)
+		status = ck__product_matmul(k, DX, ck__wants(d, X), dx, err);
+	if (status == CK_OK)
+		status = ck__product_matmul(k, DW, ck__wants(d, W), dw, err);
+	return status;
+}
+
+ck_status ck__cpu_linear(ck_device *device, const ck_op_desc *desc, ck_kernel **kernel, ck_err *err)
+{
+	ck_product_kernel *k = ck__product_new(device, desc);
+	linear_shape s = shape_of(desc);
+	k->base.base.forward = forward;
+	k->base.base.backward = desc->needs ? backward : NULL;
+	bool inner = desc->needs & ~(s.residual < 0 ? 0u : 1u << s.residual);
+	if (inner && (s.act != CK_ACT_NONE || s.dropout))
+		k->ahead = ck__product_align((size_t)(s.m * s.n) * ck_dtype_size(desc->out[0].dtype));
+	return ck__product_finish(k, make(k, err), kernel);
+}

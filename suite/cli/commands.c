@@ -1,0 +1,222 @@
+/* What the commands do when all is well, and how they end when interrupted: exit status, files, and the record. */
+#include "program.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/record/result.h"
+#include "kernels/alloc.h"
+
+#define MLP "mlp:layers=6,width=32,batch=16"
+
+static ck_result *read_record(const char *text, const char *source)
+{
+	ck_result *r = NULL;
+	ck_err err = {""};
+	cr_assert(ck_result_read(text, strlen(text), source, &r, &err) == CK_OK, "%s", err.text);
+	return r;
+}
+
+static outcome run_well(const char *command)
+{
+	outcome o = run(command);
+	cr_assert(o.status == 0, "%s: exit status %d: %s", command, o.status, o.err);
+	return o;
+}
+
+Test(commands, tell_what_they_are)
+{
+	static const struct {
+		const char *command, *says;
+	} cases[] = {
+	    {"ck --help", "ckbench sweep MODEL"},
+	    {"ck --version", "ckbench 0."},
+	    {"ck sweep --help", "--segments LIST"},
+	    {"ck parity mlp -h", "--plans LIST"},
+	    {"ck plan --help", "--emit WHAT"},
+	    {"ck list --help", "ckbench list"},
+	    {"ck list", "presets"},
+	    {"ck list models", "transformer"},
+	    {"ck list planners", "uniform:K"},
+	    {"ck list devices", "ref"},
+	    {"ck env", "compiler"},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		outcome o = run_well(cases[i].command);
+		cr_expect(strstr(o.out, cases[i].says), "%s: no '%s' in\n%s", cases[i].command, cases[i].says, o.out);
+		cr_expect(!*o.err && !*o.files, "%s: %s %s", cases[i].command, o.err, o.files);
+		outcome_free(&o);
+	}
+}
+
+/* Every point proved before it was timed, its memory as predicted, the front as its definition has it. */
+static void expect_whole(const ck_result *r, const char *command)
+{
+	cr_expect(r->npoints > 0 && strcmp(r->points[0].plan, "none") == 0, "%s: none is not first", command);
+	for (int i = 0; i < r->npoints; i++) {
+		const ck_point *p = &r->points[i];
+		cr_expect(p->status == CK_POINT_OK && p->checked && p->verdict == CK_BITWISE, "%s: %s is not ok", command, p->plan);
+		cr_expect(p->live_peak == p->predicted_peak && p->arena >= p->live_peak, "%s: %s: peak %zu, predicted %zu, arena %zu",
+			  command, p->plan, p->live_peak, p->predicted_peak, p->arena);
+		cr_expect(p->device_peak >= p->arena, "%s: %s: process peak %zu, arena %zu", command, p->plan, p->device_peak, p->arena);
+		cr_expect(p->time.n == r->measuring.rounds && p->time.min > 0, "%s: %s: %d samples", command, p->plan, p->time.n);
+		size_t sum = 0;
+		for (int k = 0; k < CK_MEM_CATEGORIES; k++)
+			sum += p->by_category[k];
+		cr_expect(sum == p->predicted_peak, "%s: %s: the categories add up to %zu, not %zu", command, p->plan, sum, p->predicted_peak);
+	}
+}
+
+Test(commands, sweep_leaves_a_record_and_plots)
+{
+	const char *command = "ck sweep " MLP " --segments 1..4 --seconds 0.2 --rounds 2";
+	outcome o = run_well(command);
+	cr_expect_str_eq(o.files, "ckbench-out ckbench-out/sweep-mlp-1.json ckbench-out/sweep-mlp-1.png "
+				  "ckbench-out/sweep-mlp-1.svg ckbench-out/sweep-mlp-1.tsv ");
+	char *json = read_output(&o, "ckbench-out/sweep-mlp-1.json"), *svg = read_output(&o, "ckbench-out/sweep-mlp-1.svg");
+	ck_result *r = read_record(json, command);
+	cr_expect(r->npoints == 5, "%s: %d points", command, r->npoints);
+	expect_whole(r, command);
+	cr_expect(strstr(svg, "peak of live memory") && strstr(svg, "</svg>"), "the plot is none");
+
+	char *again = ck_result_json(r); /* what is read is what was written */
+	cr_expect_str_eq(again, json);
+	char *tsv = ck_result_tsv(r), *tsv_file = read_output(&o, "ckbench-out/sweep-mlp-1.tsv");
+	cr_expect_str_eq(tsv, tsv_file);
+
+	run_again(&o, command); /* a second sweep takes the next number and leaves the first alone */
+	cr_expect(strstr(o.out, "sweep-mlp-2.json") && strstr(o.files, "sweep-mlp-2.png"), "%s%s", o.out, o.err);
+	char *json_after = read_output(&o, "ckbench-out/sweep-mlp-1.json");
+	cr_expect_str_eq(json_after, json);
+	char *texts[] = {json, svg, again, tsv, tsv_file, json_after};
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+		free(texts[i]);
+	ck_result_free(r);
+	outcome_free(&o);
+}
+
+/* Without a list: all that are distinct. The line that is printed does the same again. */
+Test(commands, parity_without_a_list)
+{
+	static const char *const models[] = {"mlp:layers=4,width=16,batch=4,dropout=0.1", "cnn:depth=20,width=4,image=8,batch=2",
+					     "gpt-tiny:layers=1 --dropout 0.1"};
+	for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+		char *command = ck_text("ck parity %s --json r", models[i]);
+		outcome o = run_well(command);
+		char *json = read_output(&o, "r");
+		ck_result *r = read_record(json, command);
+		cr_expect(r->npoints > 3 && r->npoints <= 40, "%s: %d points", command, r->npoints);
+		for (int p = 0; p < r->npoints; p++)
+			cr_expect(r->points[p].verdict == CK_BITWISE && r->points[p].time.n == 0, "%s: %s", command, r->points[p].plan);
+		cr_assert(strncmp(r->c.line, "ckbench parity ", 15) == 0, "%s", r->c.line);
+		char *pasted = ck_text("ck %s --json again --force", r->c.line + strlen("ckbench "));
+		run_again(&o, pasted);
+		char *json_again = read_output(&o, "again");
+		ck_result *second = read_record(json_again, pasted);
+		cr_expect(second->c.graph == r->c.graph && second->npoints == r->npoints, "%s", pasted);
+		cr_expect(memcmp(second->points[0].digest, r->points[0].digest, sizeof r->points[0].digest) == 0, "%s: other bits", pasted);
+		ck_result_free(second);
+		ck_result_free(r);
+		free(json_again);
+		free(pasted);
+		free(json);
+		free(command);
+		outcome_free(&o);
+	}
+}
+
+/* A schedule goes out as text and comes in as a plan, in a file whose name needs quotes. */
+Test(commands, schedule_there_and_back)
+{
+	const char *command = "ck plan " MLP " --plans uniform:3 --emit schedule >'a schedule' && "
+			      "ck sweep " MLP " --schedule 'a schedule' --plans uniform:3 --seconds 0.1 --json - --quiet";
+	outcome o = run_well(command);
+	ck_result *r = read_record(o.out, command);
+	expect_whole(r, command);
+	cr_assert(r->npoints == 3 && strcmp(r->points[2].plan, "schedule:a schedule") == 0, "%s", o.out);
+	cr_expect(r->points[1].live_peak == r->points[2].live_peak && r->points[1].executed_flops == r->points[2].executed_flops,
+		  "the same schedule costs something else");
+	cr_expect(strstr(r->c.line, "--schedule 'a schedule'"), "%s", r->c.line);
+	ck_result_free(r);
+	outcome_free(&o);
+}
+
+/* Lists, in the order given, each plan once. */
+Test(commands, lists_of_plans)
+{
+	static const struct {
+		const char *options, *plans;
+	} cases[] = {
+	    {"--segments 3,1,2", "none uniform:3 uniform:1 uniform:2 "},
+	    {"--segments 1..6*2", "none uniform:1 uniform:2 uniform:4 "},
+	    {"--segments 2,2..3,none", NULL},
+	    {"--segments 2,2..3,3", "none uniform:2 uniform:3 "},
+	    {"--plans stages,none,torch:2..3", "none stages torch:2 torch:3 "},
+	    {"--plans=every:2 --segments=6", "none every:2 uniform:6 "},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		char *command = ck_text("ck parity " MLP " %s --json - --quiet", cases[i].options), *plans = ck_text("%s", "");
+		outcome o = run(command);
+		cr_expect(o.status == (cases[i].plans ? 0 : 2), "%s: exit status %d: %s", command, o.status, o.err);
+		ck_result *r = cases[i].plans ? read_record(o.out, command) : NULL;
+		for (int p = 0; r && p < r->npoints; p++) {
+			char *longer = ck_text("%s%s ", plans, r->points[p].plan);
+			free(plans);
+			plans = longer;
+		}
+		if (cases[i].plans)
+			cr_expect_str_eq(plans, cases[i].plans, "%s: %s", command, plans);
+		ck_result_free(r);
+		free(plans);
+		free(command);
+		outcome_free(&o);
+	}
+}
+
+Test(commands, force_replaces)
+{
+	outcome o = run_well("echo old >f; ck parity " MLP " --plans stages --json f --force");
+	char *json = read_output(&o, "f");
+	ck_result *r = read_record(json, "f");
+	cr_expect(r->npoints == 2);
+	cr_expect_str_eq(o.files, "f ");
+	ck_result_free(r);
+	free(json);
+	outcome_free(&o);
+}
+
+/* Ten thousand rounds would take long; the first signal ends them and keeps what is there. `timeout` passes our status on. */
+Test(commands, interrupted_sweep_keeps_what_is_finished)
+{
+	static const struct {
+		const char *signal;
+		int status;
+	} cases[] = {{"INT", 130}, {"TERM", 143}};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		char *command = ck_text("timeout --preserve-status -s %s 2 \"$CKBENCH\" sweep " MLP
+					" --plans stages --rounds 1000000 --json r",
+					cases[i].signal);
+		outcome o = run(command);
+		cr_expect(o.status == cases[i].status, "%s: exit status %d", command, o.status);
+		cr_expect(strstr(o.err, "interrupted: 2 of 2 points are finished and kept"), "%s: %s", command, o.err);
+		char *json = read_output(&o, "r");
+		ck_result *r = read_record(json, command);
+		cr_expect_str_eq(r->measuring.end, "interrupted");
+		cr_expect(r->points[0].time.n > 1 && r->points[0].time.n == r->points[1].time.n);
+		cr_expect_str_eq(o.files, "ckbench-out ckbench-out/sweep-mlp-1.json ckbench-out/sweep-mlp-1.png "
+					  "ckbench-out/sweep-mlp-1.svg ckbench-out/sweep-mlp-1.tsv r ");
+		ck_result_free(r);
+		free(json);
+		free(command);
+		outcome_free(&o);
+	}
+}
+
+Test(commands, without_gnuplot_there_is_all_but_the_plots)
+{
+	outcome o = run_well("PATH=/nowhere; ck sweep " MLP " --plans stages --seconds 0.1");
+	cr_expect(strstr(o.err, "no plot: cannot run gnuplot") && strstr(o.err, "gnuplot-nox"), "%s", o.err);
+	cr_expect_str_eq(o.files, "ckbench-out ckbench-out/sweep-mlp-1.json ckbench-out/sweep-mlp-1.tsv ");
+	outcome_free(&o);
+}

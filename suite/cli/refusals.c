@@ -1,0 +1,154 @@
+/* What is refused: the exit status says what kind of fault it is, one message names the thing and the remedy, and nothing is
+ * left behind. */
+#include "program.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/alloc.h"
+
+typedef struct refusal {
+	const char *command;
+	int status;
+	const char *thing, *remedy; /* parts of the message */
+	const char *files;          /* NULL: nothing may be left */
+} refusal;
+
+#define MLP "mlp:layers=4,width=16,batch=4"
+
+static const refusal command_lines[] = {
+    {"ck", 2, "which command", "ckbench sweep mlp", NULL},
+    {"ck frobnicate", 2, "'frobnicate'", "list, parity, sweep, plan, env", NULL},
+    {"ck parity", 2, "needs a MODEL", "list models", NULL},
+    {"ck parity mlp cnn", 2, "'mlp' and 'cnn'", "one MODEL", NULL},
+    {"ck env mlp", 2, "'mlp'", "options only", NULL},
+    {"ck list models planners", 2, "'planners'", "takes one", NULL},
+    {"ck list engines", 2, "'engines'", "models, planners or devices", NULL},
+    {"ck parity " MLP " --frobnicate", 2, "'--frobnicate'", "it takes --plans", NULL},
+    {"ck parity " MLP " --seconds 3", 2, "'--seconds'", "it takes --plans", NULL},
+    {"ck parity " MLP " --see 3", 2, "'--see'", "--seed", NULL},
+    {"ck env --seed 3", 2, "'--seed'", "no options", NULL},
+    {"ck parity " MLP " --seed 1 --seed 1", 2, "--seed is given twice", "leave one out", NULL},
+    {"ck parity " MLP " --seed", 2, "--seed needs a value", "--seed N", NULL},
+    {"ck parity " MLP " --quiet=yes", 2, "--quiet", "no value", NULL},
+    {"ck parity " MLP " --plans ''", 2, "--plans", "LIST", NULL},
+};
+
+static const refusal values[] = {
+    {"ck parity " MLP " --seed -1", 2, "'-1'", "0 to 9007199254740991", NULL},
+    {"ck parity " MLP " --seed 9007199254740992", 2, "'9007199254740992'", "0 to 9007199254740991", NULL},
+    {"ck parity " MLP " --seed 1e3", 2, "'1e3'", "whole number", NULL},
+    {"ck parity " MLP " --seed 0x10", 2, "'0x10'", "whole number", NULL},
+    {"ck parity " MLP " --threads 0", 2, "--threads '0'", "1 to 1024", NULL},
+    {"ck parity " MLP " --threads -1", 2, "'-1'", "1 to 1024", NULL},
+    {"ck parity " MLP " --threads 1025", 2, "'1025'", "1 to 1024", NULL},
+    {"ck parity " MLP " --threads 99999999999999999999", 2, "'99999999999999999999'", "1 to 1024", NULL},
+    {"ck parity " MLP " --threads two", 2, "'two'", "1 to 1024", NULL},
+    {"ck parity " MLP " --dropout nan", 2, "'nan'", "0 to 0.99", NULL},
+    {"ck parity " MLP " --dropout -0.1", 2, "'-0.1'", "0 to 0.99", NULL},
+    {"ck parity " MLP " --dropout 1", 2, "'1'", "0 to 0.99", NULL},
+    {"ck sweep " MLP " --seconds 0", 2, "--seconds '0'", "0.01 to 86400", NULL},
+    {"ck sweep " MLP " --seconds inf", 2, "'inf'", "0.01 to 86400", NULL},
+    {"ck sweep " MLP " --rounds 0", 2, "--rounds '0'", "1 to", NULL},
+    {"ck parity " MLP " --device gpu", 2, "gpu", "cpu, ref", NULL},
+    {"ck parity " MLP " --device ref:7", 3, "ref:7", "ref", NULL},
+    {"ck parity " MLP " --data nothing", 2, "nothing", "digits", NULL},
+    {"ck parity perceptron", 2, "perceptron", "mlp, cnn, transformer", NULL},
+    {"ck parity mlp:batch=0", 2, "batch=0", "from 1 to", NULL},
+    {"ck parity mlp:depth=3", 2, "depth", "layers", NULL},
+    {"ck parity mlp:width=1000000,batch=10000000", 2, "mlp", "smaller", NULL},
+    {"ck plan " MLP " --emit music --plans none", 2, "'music'", "schedule", NULL},
+    {"ck plan " MLP " --emit schedule", 2, "one plan", "--plans", NULL},
+    {"ck plan " MLP " --emit schedule --segments 2,3", 2, "one plan", "--plans", NULL},
+};
+
+static const refusal plans[] = {
+    {"ck sweep " MLP " --segments 0", 2, "uniform:0", "from 1 to 4", NULL},
+    {"ck sweep " MLP " --segments -1", 2, "uniform:-1", "from 1 to 4", NULL},
+    {"ck sweep " MLP " --segments 5", 2, "uniform:5", "from 1 to 4", NULL},
+    {"ck sweep " MLP " --segments 1..5", 2, "uniform:5", "from 1 to 4", NULL},
+    {"ck sweep " MLP " --segments two", 2, "'two'", "1,2,4", NULL},
+    {"ck sweep " MLP " --segments 1,", 2, "'1,'", "1,2,4", NULL},
+    {"ck sweep " MLP " --segments 1..2..3", 2, "'1..2..3'", "1..12", NULL},
+    {"ck sweep " MLP " --segments 1..4*1", 2, "'1..4*1'", "1..64*2", NULL},
+    {"ck sweep " MLP " --segments 4..1", 2, "4..1", "lower end first", NULL},
+    {"ck sweep " MLP " --segments 1..9223372036854775807", 2, "10000", "1..64*2", NULL},
+    {"ck sweep " MLP " --segments 99999999999999999999", 2, "'99999999999999999999'", "1,2,4", NULL},
+    {"ck parity " MLP " --plans magic", 2, "'magic'", "uniform:K", NULL},
+    {"ck parity " MLP " --plans none,,stages", 2, "'none,,stages'", "between two commas", NULL},
+    {"ck parity " MLP " --plans stages:3", 2, "stages:3", "nothing after its name", NULL},
+    {"ck parity " MLP " --plans uniform:x", 2, "uniform:x", "from 1 to 4", NULL},
+};
+
+/* A schedule of plan uniform:2, spoiled in several ways. */
+#define SPOIL(how) "ck plan " MLP " --plans uniform:2 --emit schedule | " how " >s; ck parity " MLP " --schedule s"
+
+static const refusal schedules[] = {
+    {"ck parity " MLP " --schedule missing", 2, "missing", "check the name", NULL},
+    {"ck parity " MLP " --schedule .", 2, "directory", "check the name", NULL},
+    {"ck parity " MLP " --schedule /dev/zero", 2, "/dev/zero", "check the name", NULL},
+    {SPOIL("head -n 5"), 2, "schedule:s", "never runs", "s "},
+    {SPOIL("head -c 12"), 2, "s: schedule line 1", "ckbench-schedule/1", "s "},
+    {SPOIL("sed '1s/graph ..../graph 0000/'"), 2, "s: schedule line 1", "made for", "s "},
+    {SPOIL("sed 's/^F fc2/F fc9/'"), 2, "fc9", "line 3", "s "},
+    {SPOIL("sed 's/^D .*/&\\n&/'"), 2, "schedule:s", "D fc1", "s "},
+    {SPOIL("sed '/^B fc3/d'"), 2, "schedule:s", "fc3", "s "},
+    {"echo '{}' >s; ck parity " MLP " --schedule s", 2, "s: schedule line 1", "ckbench-schedule/1", "s "},
+};
+
+static const refusal places[] = {
+    {"ck sweep " MLP " --out /proc/nowhere", 3, "/proc/nowhere", "choose another place", NULL},
+    {"touch f; ck sweep " MLP " --out f", 3, "f: Not a directory", "choose another place", "f "},
+    {"touch f; ck sweep " MLP " --out f/g", 3, "f/g", "choose another place", "f "},
+    {"touch f; ck parity " MLP " --json f", 2, "f exists already", "--force", "f "},
+    {"ck parity " MLP " --json no/f", 3, "no/f", "make its folder first", NULL},
+    {"mkdir d; ck parity " MLP " --json d", 3, "d: Is a directory", "choose another place", "d "},
+    {"ck parity " MLP " --json /dev/full", 3, "/dev/full: No space left", "free some space", NULL},
+    {"ck parity " MLP " --json - >/dev/full", 3, "standard output: No space left", "elsewhere", NULL},
+    {"ck list >/dev/full", 3, "standard output: No space left", "elsewhere", NULL},
+    {"ck --help >/dev/full", 3, "standard output: No space left", "elsewhere", NULL},
+    /* A disk that fills up while the record is written: nothing half-written stays. */
+    {"ulimit -f 1; ck sweep " MLP " --plans stages --seconds 0.1", 3, "sweep-mlp-1.json: File too large", "choose another place",
+     "ckbench-out "},
+};
+
+static void expect_refused(const refusal *table, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const refusal *r = &table[i];
+		outcome o = run(r->command);
+		cr_expect(o.status == r->status, "%s: exit status %d, not %d\n%s", r->command, o.status, r->status, o.err);
+		cr_expect(strstr(o.err, r->thing) && strstr(o.err, r->remedy), "%s: no '%s' or no '%s' in: %s", r->command, r->thing,
+			  r->remedy, o.err);
+		cr_expect(strstr(o.err, "ckbench: "), "%s: %s", r->command, o.err);
+		cr_expect_str_eq(o.files, r->files ? r->files : "", "%s: left behind: %s", r->command, o.files);
+		outcome_free(&o);
+	}
+}
+
+#define COUNT(table) sizeof table / sizeof *table
+
+Test(refusals, command_lines)
+{
+	expect_refused(command_lines, COUNT(command_lines));
+}
+
+Test(refusals, values)
+{
+	expect_refused(values, COUNT(values));
+}
+
+Test(refusals, plans)
+{
+	expect_refused(plans, COUNT(plans));
+}
+
+Test(refusals, schedules)
+{
+	expect_refused(schedules, COUNT(schedules));
+}
+
+Test(refusals, places)
+{
+	expect_refused(places, COUNT(places));
+}
