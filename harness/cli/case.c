@@ -69,8 +69,9 @@ char *ck_case_line(const ck_case *c, const char *command, const char *more)
 	const char *words[] = {"ckbench", command, c->model, "--device", o->text[CK_OPTION_device]};
 	char *begin = ck_shell_line(sizeof words / sizeof *words, words);
 	char *data = ck_option_line(o, CK_OPTION_data), *fusion = ck_option_line(o, CK_OPTION_no_fusion);
-	char *line = ck_text("%s --threads %d --seed %llu%s%s%s%s%s%s", begin, c->backend->threads(c->device),
-			     (unsigned long long)c->seed, *data ? " " : "", data, *fusion ? " " : "", fusion, *more ? " " : "", more);
+	char *line =
+	    ck_text("%s --threads %d --seed %llu%s%s%s%s%s%s", begin, c->backend->threads(c->device),
+		    (unsigned long long)c->seed, *data ? " " : "", data, *fusion ? " " : "", fusion, *more ? " " : "", more);
 	free(begin);
 	free(data);
 	free(fusion);

@@ -53,10 +53,12 @@ static ck_status add_points(ck_job *j, ck_err *err)
 			most = p->arena > most ? p->arena : most;
 		else
 			ck_point_fail(p, CK_POINT_SKIPPED,
-				      ck_text("it needs %s, but %s leaves %s", ck_bytes_text(bytes, need), limit, ck_bytes_text(available, room)));
+				      ck_text("it needs %s, but %s leaves %s", ck_bytes_text(bytes, need), limit,
+					      ck_bytes_text(available, room)));
 	}
 	if (most == 0)
-		return ck_fail(err, CK_MISSING, "no plan fits in memory: the smallest needs %s, but %s leaves %s; take a smaller batch or model",
+		return ck_fail(err, CK_MISSING,
+			       "no plan fits in memory: the smallest needs %s, but %s leaves %s; take a smaller batch or model",
 			       ck_bytes_text(least, need), limit, ck_bytes_text(available, room));
 	return ck_memory_open(j->c.session, most, &j->memory, err);
 }
@@ -104,14 +106,17 @@ static void tell_the_case(ck_job *j)
 	char parameters[CK_UNIT_TEXT], flops[CK_UNIT_TEXT];
 	const ck_result *r = j->result;
 	ck_job_remark(j, "%s", r->c.line);
-	ck_job_remark(j, "%s parameters, %d ops in %d stages, %sFLOP a step; %s", ck_count_text((double)r->c.parameters, parameters),
-		      r->c.ops, r->c.stages, ck_count_text(r->c.model_flops, flops), r->device.description);
+	ck_job_remark(j, "%s parameters, %d ops in %d stages, %sFLOP a step; %s",
+		      ck_count_text((double)r->c.parameters, parameters), r->c.ops, r->c.stages,
+		      ck_count_text(r->c.model_flops, flops), r->device.description);
 	if (r->device.threads > r->machine.cores)
-		ck_job_remark(j, "%d threads take turns on %d core(s): times will be long and uneven", r->device.threads, r->machine.cores);
+		ck_job_remark(j, "%d threads take turns on %d core(s): times will be long and uneven", r->device.threads,
+			      r->machine.cores);
 	if (j->plans.same)
 		ck_job_remark(j, "%d plans; %d more are the same as one of these", j->plans.n, j->plans.same);
 	if (j->plans.left_out)
-		ck_job_remark(j, "%d plans in between are left out; --plans or --segments names any of them", j->plans.left_out);
+		ck_job_remark(j, "%d plans in between are left out; --plans or --segments names any of them",
+			      j->plans.left_out);
 }
 
 static ck_status open_parts(ck_job *j, bool input_grad, ck_err *err)
@@ -165,7 +170,7 @@ ck_status ck_job_write_json(const ck_job *j, ck_err *err)
 	char *text = ck_result_json(j->result);
 	ck_status status = CK_OK;
 	if (json_to_stdout(j->cli))
-		fputs(text, stdout);
+		status = ck_print(text, err);
 	else
 		status = ck_file_write(o->text[CK_OPTION_json], text, strlen(text), o->given[CK_OPTION_force], err);
 	free(text);

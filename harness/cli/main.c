@@ -1,5 +1,4 @@
 /* The program: finds the subcommand, reads its options, runs it, tells what went wrong. */
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +7,7 @@
 #include "harness/cli/cli.h"
 #include "harness/cli/interrupt.h"
 #include "harness/cli/wrap.h"
+#include "harness/record/file.h"
 #include "harness/record/version.h"
 
 extern const ck_command ck_command_list, ck_command_parity, ck_command_sweep, ck_command_plan, ck_command_env, ck_command_peak;
@@ -18,8 +18,9 @@ static const ck_command *const commands[] = {
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
-static const char exit_statuses[] = "Exit status: 0 all well; 1 a check did not hold; 2 wrong usage or bad input;\n"
-				    "3 something needed is missing; 130 (128 + signal) interrupted, what was finished is kept\n";
+static const char exit_statuses[] =
+    "Exit status: 0 all well; 1 a check did not hold; 2 wrong usage or bad input;\n"
+    "3 something needed is missing; 130 (128 + signal) interrupted, what was finished is kept\n";
 
 static void help(void)
 {
@@ -39,7 +40,8 @@ static void help(void)
 
 static void command_help(const ck_command *c)
 {
-	printf("ckbench %s%s%s%s\n\n", c->name, c->subject ? " " : "", c->subject ? c->subject : "", c->takes ? " [options]" : "");
+	printf("ckbench %s%s%s%s\n\n", c->name, c->subject ? " " : "", c->subject ? c->subject : "",
+	       c->takes ? " [options]" : "");
 	ck_wrap("", 0, c->summary ? c->summary : "for the program's own use", 0, stdout);
 	if (c->text) {
 		putchar('\n');
@@ -76,9 +78,11 @@ static ck_status read_subject(ck_cli *cli, const char *word, ck_err *err)
 {
 	const ck_command *c = cli->command;
 	if (!c->subject)
-		return ck_fail(err, CK_USAGE, "%s takes options only, but was given '%.60s' (see 'ckbench %s --help')", c->name, word, c->name);
+		return ck_fail(err, CK_USAGE, "%s takes options only, but was given '%.60s' (see 'ckbench %s --help')", c->name,
+			       word, c->name);
 	if (cli->subject)
-		return ck_fail(err, CK_USAGE, "%s takes one %s, but was given '%.60s' and '%.60s'", c->name, c->subject, cli->subject, word);
+		return ck_fail(err, CK_USAGE, "%s takes one %s, but was given '%.60s' and '%.60s'", c->name, c->subject,
+			       cli->subject, word);
 	cli->subject = word;
 	return CK_OK;
 }
@@ -89,7 +93,8 @@ static ck_status read_line(ck_cli *cli, ck_err *err)
 	const char *first = cli->argc > 1 ? cli->argv[1] : "--help";
 	if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0) {
 		help();
-		return cli->argc > 1 ? CK_OK : ck_fail(err, CK_USAGE, "which command? 'ckbench sweep mlp' is a good one to begin with");
+		return cli->argc > 1 ? CK_OK
+				     : ck_fail(err, CK_USAGE, "which command? 'ckbench sweep mlp' is a good one to begin with");
 	}
 	if (strcmp(first, "--version") == 0) {
 		printf("ckbench %s (%s)\n", CK_VERSION, CK_GIT);
@@ -113,8 +118,8 @@ static ck_status read_line(ck_cli *cli, ck_err *err)
 			status = read_subject(cli, cli->argv[i], err);
 	}
 	if (status == CK_OK && c->subject && c->subject[0] != '[' && !cli->subject)
-		return ck_fail(err, CK_USAGE, "%s needs a %s: ckbench %s %s (see 'ckbench list models')", c->name, c->subject, c->name,
-			       c->subject);
+		return ck_fail(err, CK_USAGE, "%s needs a %s: ckbench %s %s (see 'ckbench list models')", c->name, c->subject,
+			       c->name, c->subject);
 	return status;
 }
 
@@ -127,11 +132,8 @@ int main(int argc, char **argv)
 	ck_status status = read_line(&cli, &err);
 	if (status == CK_OK && cli.command)
 		status = cli.command->run(&cli, &err);
-	/* What was printed counts only when it arrived: a full disk must not pass for success. */
-	errno = 0;
-	if (fflush(stdout) != 0 || ferror(stdout))
-		status = ck_fail(&err, CK_MISSING, "cannot write to the standard output: %s; send it elsewhere",
-				 errno ? strerror(errno) : "an error before");
+	if (ck_print("", &err) != CK_OK)
+		status = CK_MISSING;
 	if (status != CK_OK && err.text[0])
 		fprintf(stderr, "ckbench: %s\n", err.text);
 	return status == CK_OK && *ck_interrupted ? 128 + *ck_interrupted : (int)status;

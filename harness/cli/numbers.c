@@ -44,15 +44,17 @@ static bool item(const char **at, int64_t *from, int64_t *to, int64_t *factor)
 	return **at == ',' || **at == 0;
 }
 
-static ck_status add_item(const char *what, const char *text, int64_t from, int64_t to, int64_t factor, ck_numbers *list, ck_err *err)
+static ck_status add_item(const char *what, const char *text, int64_t from, int64_t to, int64_t factor, ck_numbers *list,
+			  ck_err *err)
 {
 	if (from > to)
-		return ck_fail(err, CK_USAGE, "%s '%.60s': %" PRId64 "..%" PRId64 " is empty; write the lower end first", what, text, from,
-			       to);
+		return ck_fail(err, CK_USAGE, "%s '%.60s': %" PRId64 "..%" PRId64 " is empty; write the lower end first", what,
+			       text, from, to);
 	for (int64_t n = from;;) {
 		if (list->n == MOST)
-			return ck_fail(err, CK_USAGE, "%s '%.60s' names more than %d numbers; name fewer, or every other: 1..64*2", what,
-				       text, MOST);
+			return ck_fail(err, CK_USAGE,
+				       "%s '%.60s' names more than %d numbers; name fewer, or every other: 1..64*2", what, text,
+				       MOST);
 		list->at = ck_grow(list->at, &list->capacity, list->n + 1, sizeof *list->at);
 		list->at[list->n++] = n;
 		if (n == to || n > to / factor || (factor == 1 && n == INT64_MAX))
@@ -68,7 +70,8 @@ ck_status ck_numbers_read(const char *what, const char *text, ck_numbers *list, 
 	do {
 		int64_t from, to, factor;
 		if (!item(&at, &from, &to, &factor))
-			return ck_fail(err, CK_USAGE, "%s '%.60s' is no list of whole numbers; write 1,2,4 or 1..12 or 1..64*2", what, text);
+			return ck_fail(err, CK_USAGE, "%s '%.60s' is no list of whole numbers; write 1,2,4 or 1..12 or 1..64*2",
+				       what, text);
 		status = add_item(what, text, from, to, factor, list, err);
 	} while (status == CK_OK && *at++ == ',');
 	return status;

@@ -65,7 +65,8 @@ static ck_status read_real(ck_options *o, ck_option which, const char *text, ck_
 	double x = strtod(text, &end);
 	const row *r = &rows[which];
 	if (end == text || *end || !(x >= r->least && x <= r->most)) /* so written that NaN is refused */
-		return ck_fail(err, CK_USAGE, "%s '%.60s': give a number from %g to %g", ck_option_name(which), text, r->least, r->most);
+		return ck_fail(err, CK_USAGE, "%s '%.60s': give a number from %g to %g", ck_option_name(which), text, r->least,
+			       r->most);
 	o->real[which] = x;
 	return CK_OK;
 }
@@ -79,7 +80,9 @@ static ck_status set(ck_options *o, ck_option which, const char *text, ck_err *e
 	case REAL:
 		return read_real(o, which, text, err);
 	case TEXT:
-		return *text ? CK_OK : ck_fail(err, CK_USAGE, "%s: the value is empty; give %s", ck_option_name(which), rows[which].value);
+		return *text ? CK_OK
+			     : ck_fail(err, CK_USAGE, "%s: the value is empty; give %s", ck_option_name(which),
+				       rows[which].value);
 	case FLAG:
 		break;
 	}
@@ -104,8 +107,9 @@ static ck_status unknown(const char *name, unsigned takes, const char *command, 
 		free(known);
 		known = longer;
 	}
-	ck_status status = *known ? ck_fail(err, CK_USAGE, "%s does not know the option '%.60s'; it takes %s", command, name, known)
-				  : ck_fail(err, CK_USAGE, "%s takes no options, but was given '%.60s'", command, name);
+	ck_status status =
+	    *known ? ck_fail(err, CK_USAGE, "%s does not know the option '%.60s'; it takes %s", command, name, known)
+		   : ck_fail(err, CK_USAGE, "%s takes no options, but was given '%.60s'", command, name);
 	free(known);
 	return status;
 }

@@ -15,22 +15,21 @@
 /* Seeds end where JSON numbers stop being exact: 2^53 - 1. */
 #define CK_OPTION_ROWS(X)                                                                                                      \
 	X(plans, "LIST", TEXT, 0, 0, NULL,                                                                                     \
-	  "plans by name, e.g. uniform:4,stages or uniform:1..12; see 'ckbench list planners'. none is always run, first")       \
-	X(segments, "LIST", TEXT, 0, 0, NULL, "segment counts K, e.g. 1,2,4 or 1..12 or 1..64*2: uniform:K for each")            \
-	X(schedule, "FILE", TEXT, 0, 0, NULL, "also run the schedule in FILE, as plan schedule:FILE")                            \
-	X(emit, "WHAT", TEXT, 0, 0, NULL, "schedule: write the one plan's schedule, as --schedule takes it")                     \
-	X(device, "NAME", TEXT, 0, 0, "cpu", "where to run; see 'ckbench list devices'")                                         \
-	X(threads, "N", WHOLE, 1, 1024, NULL, "CPU threads, 1 to 1024; all that may be used when not given")                     \
-	X(seed, "N", WHOLE, 0, 9007199254740991, "1", "start of all random numbers: weights, batch, dropout")                    \
-	X(dropout, "P", REAL, 0, 0.99, NULL, "the model's dropout, 0 to 0.99")                                                   \
-	X(data, "SET", TEXT, 0, 0, NULL,                                                                                       \
-	  "digits, idx:IMAGES,LABELS or text:FILE instead of a batch of random numbers")                                         \
-	X(no_fusion, NULL, FLAG, 0, 0, NULL, "build the graph of plain ops, none fused")                                         \
-	X(seconds, "S", REAL, 0.01, 86400, "20", "time limit for measuring")                                                     \
-	X(rounds, "N", WHOLE, 1, 1000000, "3", "rounds that are measured in any case, each one step of every plan")              \
-	X(out, "DIR", TEXT, 0, 0, "ckbench-out", "folder for the record, its TSV and the plots")                                 \
-	X(json, "FILE", TEXT, 0, 0, NULL, "write the record to FILE; - is the standard output")                                  \
-	X(force, NULL, FLAG, 0, 0, NULL, "let --json replace a file that is there")                                              \
+	  "plans by name, e.g. uniform:4,stages or uniform:1..12; see 'ckbench list planners'. none is always run, first")     \
+	X(segments, "LIST", TEXT, 0, 0, NULL, "segment counts K, e.g. 1,2,4 or 1..12 or 1..64*2: uniform:K for each")          \
+	X(schedule, "FILE", TEXT, 0, 0, NULL, "also run the schedule in FILE, as plan schedule:FILE")                          \
+	X(emit, "WHAT", TEXT, 0, 0, NULL, "schedule: write the one plan's schedule, as --schedule takes it")                   \
+	X(device, "NAME", TEXT, 0, 0, "cpu", "where to run; see 'ckbench list devices'")                                       \
+	X(threads, "N", WHOLE, 1, 1024, NULL, "CPU threads, 1 to 1024; all that may be used when not given")                   \
+	X(seed, "N", WHOLE, 0, 9007199254740991, "1", "start of all random numbers: weights, batch, dropout")                  \
+	X(dropout, "P", REAL, 0, 0.99, NULL, "the model's dropout, 0 to 0.99")                                                 \
+	X(data, "SET", TEXT, 0, 0, NULL, "digits, idx:IMAGES,LABELS or text:FILE instead of a batch of random numbers")        \
+	X(no_fusion, NULL, FLAG, 0, 0, NULL, "build the graph of plain ops, none fused")                                       \
+	X(seconds, "S", REAL, 0.01, 86400, "20", "time limit for measuring")                                                   \
+	X(rounds, "N", WHOLE, 1, 1000000, "3", "rounds that are measured in any case, each one step of every plan")            \
+	X(out, "DIR", TEXT, 0, 0, "ckbench-out", "folder for the record, its TSV and the plots")                               \
+	X(json, "FILE", TEXT, 0, 0, NULL, "write the record to FILE; - is the standard output")                                \
+	X(force, NULL, FLAG, 0, 0, NULL, "let --json replace a file that is there")                                            \
 	X(quiet, NULL, FLAG, 0, 0, NULL, "no progress and no remarks, only results and errors")
 
 typedef enum ck_option {

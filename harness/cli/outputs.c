@@ -12,7 +12,8 @@ static char *stem_of(const ck_job *j)
 {
 	const char *folder = j->cli->options.text[CK_OPTION_out], *model = j->cli->subject;
 	size_t n = strlen(folder);
-	return ck_text("%s%s%s-%.*s", folder, n && folder[n - 1] == '/' ? "" : "/", j->cli->command->name, (int)strcspn(model, ":"), model);
+	return ck_text("%s%s%s-%.*s", folder, n && folder[n - 1] == '/' ? "" : "/", j->cli->command->name,
+		       (int)strcspn(model, ":"), model);
 }
 
 static char *file_name(const char *stem, int number, const char *ending)
@@ -54,7 +55,8 @@ static ck_status write_record(const ck_job *j, const char *stem, int *number, ch
 }
 
 /* Writes one more file beside the record and adds its ending to the list of what was written. */
-static ck_status write_beside(const char *stem, int number, const char *ending, const char *data, size_t bytes, char **list, ck_err *err)
+static ck_status write_beside(const char *stem, int number, const char *ending, const char *data, size_t bytes, char **list,
+			      ck_err *err)
 {
 	char *name = file_name(stem, number, ending);
 	ck_status status = ck_file_write(name, data, bytes, false, err);

@@ -80,7 +80,8 @@ static ck_status add(const ck_graph *g, ck_plans *p, const char *text, ck_err *e
 /* ---- by list ------------------------------------------------------------------------------------------------------------- */
 
 /* planner:K for every K of the list. */
-static ck_status add_knobs(const ck_graph *g, ck_plans *p, const char *what, const char *planner, const char *knobs, ck_err *err)
+static ck_status add_knobs(const ck_graph *g, ck_plans *p, const char *what, const char *planner, const char *knobs,
+			   ck_err *err)
 {
 	ck_numbers list = {0};
 	ck_status status = ck_numbers_read(what, knobs, &list, err);
@@ -114,7 +115,8 @@ static ck_status add_list(const ck_graph *g, ck_plans *p, const char *text, ck_e
 		if (*item)
 			status = add_item(g, p, item, err);
 		else
-			status = ck_fail(err, CK_USAGE, "--plans '%.60s': a plan is missing between two commas; write none,uniform:4", text);
+			status = ck_fail(err, CK_USAGE,
+					 "--plans '%.60s': a plan is missing between two commas; write none,uniform:4", text);
 	}
 	free(list);
 	return status;
@@ -174,7 +176,8 @@ static ck_status add_distinct(const ck_graph *g, int limit, ck_plans *p, ck_err 
 		spread(least, most, limit, &knobs);
 		p->left_out += (int)(most - least + 1) - knobs.n;
 		for (int i = 0; i < knobs.n && status == CK_OK; i++) {
-			char *text = (*planner)->knob ? ck_text("%s:%" PRId64, (*planner)->name, knobs.at[i]) : ck_text("%s", (*planner)->name);
+			char *text = (*planner)->knob ? ck_text("%s:%" PRId64, (*planner)->name, knobs.at[i])
+						      : ck_text("%s", (*planner)->name);
 			status = add(g, p, text, err);
 			free(text);
 			digests = ck_grow(digests, &capacity, p->n, sizeof *digests);
@@ -201,7 +204,8 @@ static ck_status add_all(const ck_graph *g, ck_plans *p, ck_err *err)
 
 ck_status ck_plans_choose(const ck_graph *g, const ck_options *o, ck_plans *p, ck_err *err)
 {
-	const char *plans = o->text[CK_OPTION_plans], *segments = o->text[CK_OPTION_segments], *file = o->text[CK_OPTION_schedule];
+	const char *plans = o->text[CK_OPTION_plans], *segments = o->text[CK_OPTION_segments],
+		   *file = o->text[CK_OPTION_schedule];
 	*p = (ck_plans){0};
 	ck_status status;
 	if (!plans && !segments && !file) {

@@ -13,7 +13,8 @@
 static void tell_progress(void *user, double fraction, double left)
 {
 	ck_job *j = user;
-	ck_progress_show(&j->progress, false, "measuring %d plans: %.0f %%, about %.0f s left", j->plans.n, 100 * fraction, left);
+	ck_progress_show(&j->progress, false, "measuring %d plans: %.0f %%, about %.0f s left", j->plans.n, 100 * fraction,
+			 left);
 }
 
 /* A median that is known to within 2 % tells plans apart as well as a machine shared with others ever will. */
@@ -109,7 +110,8 @@ static void tell_how_it_ended(const ck_job *j)
 		finished += j->result->points[i].time.n > 0;
 	for (int end = 0; end <= CK_END_STOPPED && j->result->measuring.rounds; end++)
 		if (strcmp(j->result->measuring.end, ck_measure_end_names[end]) == 0)
-			ck_job_remark(j, "%d rounds in %.1f s: %s", j->result->measuring.rounds, j->result->measuring.seconds, words[end]);
+			ck_job_remark(j, "%d rounds in %.1f s: %s", j->result->measuring.rounds, j->result->measuring.seconds,
+				      words[end]);
 	if (*ck_interrupted)
 		fprintf(stderr, "ckbench: interrupted: %d of %d points are finished%s\n", finished, j->result->npoints,
 			finished ? " and kept" : ", so nothing is written");
@@ -146,10 +148,12 @@ const ck_command ck_command_sweep = {
     .name = "sweep",
     .subject = "MODEL",
     .summary = "the tradeoff curve of memory against time",
-    .text = "Checks every plan's gradients as parity does, then times all plans in rounds, each round in a new order, and runs each in "
-	    "a process of its own for that process's peak memory. Prints a table and writes the record, a TSV and plots. Without a list, "
+    .text = "Checks every plan's gradients as parity does, then times all plans in rounds, each round in a new order, and runs "
+	    "each in "
+	    "a process of its own for that process's peak memory. Prints a table and writes the record, a TSV and plots. "
+	    "Without a list, "
 	    "all distinct plans are swept. Ctrl-C keeps what is finished.",
-    .takes = CK_TAKES_CASE | CK_TAKES(plans) | CK_TAKES(segments) | CK_TAKES(schedule) | CK_TAKES(seconds) | CK_TAKES(rounds) | CK_TAKES(out) |
-	     CK_TAKES(json) | CK_TAKES(force) | CK_TAKES(quiet),
+    .takes = CK_TAKES_CASE | CK_TAKES(plans) | CK_TAKES(segments) | CK_TAKES(schedule) | CK_TAKES(seconds) | CK_TAKES(rounds) |
+	     CK_TAKES(out) | CK_TAKES(json) | CK_TAKES(force) | CK_TAKES(quiet),
     .run = run,
 };

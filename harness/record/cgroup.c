@@ -71,7 +71,8 @@ static void look_at_memory(ck_cgroup *c, const char *folder, const char *limit, 
 
 static void look_at_cores(ck_cgroup *c, const char *folder)
 {
-	double quota = (double)number_in(folder, "cpu.cfs_quota_us", ""), period = (double)number_in(folder, "cpu.cfs_period_us", "");
+	double quota = (double)number_in(folder, "cpu.cfs_quota_us", ""),
+	       period = (double)number_in(folder, "cpu.cfs_period_us", "");
 	char *path = ck_text("%s/cpu.max", folder);
 	char *text = ck_line_after(path, "", "\n");
 	if ((text && sscanf(text, "%lf %lf", &quota, &period) == 2) || quota < (double)(SIZE_MAX / 4))

@@ -11,9 +11,9 @@ typedef struct ck_columns {
 	int count, capacity;
 } ck_columns;
 
-ck_columns ck_columns_new(int n, const char *const *heads); /* borrows heads */
+ck_columns ck_columns_new(int n, const char *const *heads);                                        /* borrows heads */
 void ck_columns_add(ck_columns *c, const char *format, ...) __attribute__((format(printf, 2, 3))); /* the next cell */
-void ck_columns_print(const ck_columns *c, const char *indent, FILE *to);                            /* heads "<": no head line */
+void ck_columns_print(const ck_columns *c, const char *indent, FILE *to);                          /* heads "<": no head line */
 void ck_columns_free(ck_columns *c);
 
 #endif

@@ -27,6 +27,13 @@ void ck_file_abandon(void)
 	pending = 0;
 }
 
+ck_status ck_print(const char *text, ck_err *err)
+{
+	if (fputs(text, stdout) >= 0 && fflush(stdout) == 0 && !ferror(stdout))
+		return CK_OK;
+	return ck_fail(err, CK_MISSING, "cannot write to the standard output: %s; send it elsewhere", strerror(errno));
+}
+
 bool ck_file_exists(const char *path)
 {
 	struct stat s;
@@ -236,7 +243,8 @@ ck_status ck_file_read(const char *path, char **data, size_t *bytes, ck_err *err
 	if (got < 0)
 		ck_fail(err, CK_USAGE, "cannot read %s: %s; check the name", path, strerror(error));
 	else if (n > FILE_MOST)
-		ck_fail(err, CK_USAGE, "%s is longer than %d MiB, so it is no file of ckbench's; check the name", path, FILE_MOST >> 20);
+		ck_fail(err, CK_USAGE, "%s is longer than %d MiB, so it is no file of ckbench's; check the name", path,
+			FILE_MOST >> 20);
 	else {
 		(*data)[n] = 0;
 		*bytes = (size_t)n;

@@ -16,6 +16,9 @@ ck_status ck_file_write(const char *path, const void *data, size_t bytes, bool f
 ck_status ck_file_writable(const char *path, bool force, ck_err *err);
 ck_status ck_folder_writable(const char *path, ck_err *err);
 
+/* To the standard output, at once. CK_MISSING when it does not arrive: a full disk must not pass for success. */
+ck_status ck_print(const char *text, ck_err *err);
+
 bool ck_file_exists(const char *path);
 
 /* The whole file in fresh memory, with a terminating 0 that `bytes` does not count. Refuses folders, and what is longer than

@@ -76,7 +76,8 @@ ck_status ck__gnuplot(const char *script, size_t length, char **image, size_t *b
 	int error = errno;
 	ck_status status = CK_OK;
 	if (outcome < 0) {
-		status = ck_fail(err, CK_MISSING, "cannot run gnuplot: %s; install it (Debian: gnuplot-nox) to get plots", strerror(error));
+		status = ck_fail(err, CK_MISSING, "cannot run gnuplot: %s; install it (Debian: gnuplot-nox) to get plots",
+				 strerror(error));
 	} else {
 		size_t n;
 		char *text = content(complaints, &n);

@@ -41,7 +41,8 @@ void ck_labels_place(ck_mark *marks, int n, double width, double height)
 	static const struct {
 		double dx, dy;
 		char side;
-	} places[] = {{8, 10, 'l'}, {-8, 10, 'r'}, {8, -11, 'l'}, {-8, -11, 'r'}, {0, 15, 'c'}, {0, -16, 'c'}, {11, 0, 'l'}, {-11, 0, 'r'}};
+	} places[] = {{8, 10, 'l'}, {-8, 10, 'r'}, {8, -11, 'l'}, {-8, -11, 'r'},
+		      {0, 15, 'c'}, {0, -16, 'c'}, {11, 0, 'l'},  {-11, 0, 'r'}};
 	box *taken = ck_alloc(3 * (size_t)n, sizeof *taken); /* each point, its bar, its name */
 	int used = 0;
 	for (int i = 0; i < n; i++) {

@@ -37,8 +37,9 @@ static int usable_cores(void)
 /* Of the CPU's flags, those that decide how fast the kernels can be. */
 static char *instruction_sets(void)
 {
-	static const char *const wanted[] = {"sse4_2",      "avx",         "avx2",     "fma",      "f16c",    "avx512f", "avx512_vnni",
-					     "avx512_bf16", "avx512_fp16", "amx_bf16", "amx_tile", "asimd",   "sve"};
+	static const char *const wanted[] = {"sse4_2",   "avx",         "avx2",        "fma",         "f16c",
+					     "avx512f",  "avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_bf16",
+					     "amx_tile", "asimd",       "sve"};
 	char *flags = ck_line_after("/proc/cpuinfo", "flags", ": \t\n");
 	if (!flags)
 		flags = ck_line_after("/proc/cpuinfo", "Features", ": \t\n");
@@ -99,8 +100,11 @@ static size_t address_space_left(void)
 size_t ck_memory_available(const char **limit)
 {
 	size_t kib = ck_number_after("/proc/meminfo", "MemAvailable:");
-	size_t machine = kib == SIZE_MAX ? SIZE_MAX : kib * 1024, group = ck_cgroup_read().memory_room, space = address_space_left();
+	size_t machine = kib == SIZE_MAX ? SIZE_MAX : kib * 1024, group = ck_cgroup_read().memory_room,
+	       space = address_space_left();
 	size_t least = less(machine, less(group, space));
-	*limit = least == space ? "the address space limit (ulimit -v)" : least == group ? "the cgroup's memory limit" : "free memory";
+	*limit = least == space   ? "the address space limit (ulimit -v)"
+		 : least == group ? "the cgroup's memory limit"
+				  : "free memory";
 	return least;
 }

@@ -7,8 +7,8 @@
 #include <stddef.h>
 
 typedef struct ck_machine { /* owned texts; ck_machine_free */
-	char *cpu;           /* model name */
-	char *isa;           /* vector extensions, narrow to wide: "sse4.2 avx2 avx512f" */
+	char *cpu;          /* model name */
+	char *isa;          /* vector extensions, narrow to wide: "sse4.2 avx2 avx512f" */
 	char *os, *kernel;
 	int cores;           /* that this process may use: affinity and cgroup */
 	size_t memory;       /* bytes of main memory */

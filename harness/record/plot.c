@@ -111,7 +111,8 @@ static void put_variables(const figure *f, FILE *to, const char *ending)
 	const ck_result *r = f->r;
 	const ck_point *base = ck_result_find(r, r->baseline);
 	char *settings = settings_in_words(r);
-	char *heading = ck_text("%s on %s, %d thread%s", r->c.model, r->device.name, r->device.threads, r->device.threads == 1 ? "" : "s");
+	char *heading =
+	    ck_text("%s on %s, %d thread%s", r->c.model, r->device.name, r->device.threads, r->device.threads == 1 ? "" : "s");
 	fprintf(to, "out = 'plot.%s'\n", ending);
 	put_quoted(to, "heading", heading);
 	put_quoted(to, "subheading", settings);
@@ -129,7 +130,8 @@ static int style_of(const ck_point *p)
 {
 	size_t length = strcspn(p->plan, ":");
 	int i = 0;
-	while (ck_planners[i] && (strlen(ck_planners[i]->name) != length || strncmp(ck_planners[i]->name, p->plan, length) != 0))
+	while (ck_planners[i] &&
+	       (strlen(ck_planners[i]->name) != length || strncmp(ck_planners[i]->name, p->plan, length) != 0))
 		i++;
 	return i + 1;
 }
@@ -161,8 +163,8 @@ static void put_points(const figure *f, FILE *to)
 	fputs("$points << END\n", to);
 	for (int i = 0; i < f->n; i++) {
 		const ck_samples *t = &f->at[i]->time;
-		fprintf(to, "%d %.10g %.10g %.10g %.10g %d\n", style_of(f->at[i]), memory_of(f, f->at[i]), t->median / f->time_unit,
-			t->ci_low / f->time_unit, t->ci_high / f->time_unit, f->at[i]->pareto);
+		fprintf(to, "%d %.10g %.10g %.10g %.10g %d\n", style_of(f->at[i]), memory_of(f, f->at[i]),
+			t->median / f->time_unit, t->ci_low / f->time_unit, t->ci_high / f->time_unit, f->at[i]->pareto);
 	}
 	fputs("END\n", to);
 }
@@ -218,9 +220,14 @@ static void put_labels(const figure *f, FILE *to)
 	for (int i = 0; i < f->n; i++) {
 		const ck_mark *m = &marks[i];
 		if (m->side)
-			fprintf(to, "set label '%s' at first %.10g,%.10g %s offset character %.3g,%.3g front textcolor rgb ink font ',11'\n",
+			fprintf(to,
+				"set label '%s' at first %.10g,%.10g %s offset character %.3g,%.3g front textcolor rgb ink "
+				"font ',11'\n",
 				m->text, memory_of(f, f->at[i]), f->at[i]->time.median / f->time_unit,
-				m->side == 'l' ? "left" : m->side == 'r' ? "right" : "center", m->dx / CHARACTER_WIDTH, m->dy / CHARACTER_HEIGHT);
+				m->side == 'l'   ? "left"
+				: m->side == 'r' ? "right"
+						 : "center",
+				m->dx / CHARACTER_WIDTH, m->dy / CHARACTER_HEIGHT);
 	}
 	free(marks);
 }

@@ -156,7 +156,8 @@ static void read_device(reader *r, const cJSON *root, ck_result *to)
 /* What a case holds beside the model's settings. */
 static bool is_setting(const char *name)
 {
-	static const char *const others[] = {"model", "data", "amp", "seed", "threads", "parameters", "stages", "ops", "graph", "line"};
+	static const char *const others[] = {"model",      "data",   "amp", "seed",  "threads",
+					     "parameters", "stages", "ops", "graph", "line"};
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
 		if (strcmp(name, others[i]) == 0)
 			return false;
@@ -294,8 +295,7 @@ static void read_root(reader *r, const cJSON *root, ck_result *to)
 	if (!cJSON_IsArray(points))
 		wrong(r, "points", "is no list");
 	int i = 0;
-	cJSON_ArrayForEach(point, points)
-		read_point(r, point, i++, to);
+	cJSON_ArrayForEach(point, points) read_point(r, point, i++, to);
 	ck_result_front(to);
 }
 
@@ -314,13 +314,16 @@ ck_status ck_result_read(const char *text, size_t bytes, const char *source, ck_
 	const char *end = NULL;
 	cJSON *root = cJSON_ParseWithLengthOpts(text, bytes + 1, &end, true);
 	if (!root)
-		return ck_fail(err, CK_USAGE, "%s is not JSON, or cut short: line %d cannot be read; give a whole record of ckbench",
-			       source, line_of(text, bytes, end));
+		return ck_fail(err, CK_USAGE,
+			       "%s is not JSON, or cut short: line %d cannot be read; give a whole record of ckbench", source,
+			       line_of(text, bytes, end));
 	const cJSON *schema = cJSON_GetObjectItemCaseSensitive(root, "schema");
 	reader r = {.source = source, .err = err};
 	if (!cJSON_IsString(schema) || strcmp(schema->valuestring, CK_RESULT_SCHEMA) != 0) {
-		r.status = ck_fail(err, CK_USAGE, "%s is no record of ckbench: its \"schema\" is %s, not \"%s\"; give a file that ckbench wrote",
-				   source, cJSON_IsString(schema) ? schema->valuestring : "missing", CK_RESULT_SCHEMA);
+		r.status =
+		    ck_fail(err, CK_USAGE,
+			    "%s is no record of ckbench: its \"schema\" is %s, not \"%s\"; give a file that ckbench wrote",
+			    source, cJSON_IsString(schema) ? schema->valuestring : "missing", CK_RESULT_SCHEMA);
 	} else {
 		*result = ck_alloc(1, sizeof **result);
 		read_root(&r, root, *result);

@@ -34,9 +34,9 @@ void ck_result_free(ck_result *r)
 {
 	if (!r)
 		return;
-	char *texts[] = {r->tool.version,       r->tool.git, r->tool.compiler, r->tool.flags, r->tool.argv, r->device.name,
-			 r->device.description, r->c.model,  r->c.data,        r->c.amp,      r->c.line,    r->baseline,
-			 r->measuring.end};
+	char *texts[] = {r->tool.version, r->tool.git,           r->tool.compiler, r->tool.flags, r->tool.argv,
+			 r->device.name,  r->device.description, r->c.model,       r->c.data,     r->c.amp,
+			 r->c.line,       r->baseline,           r->measuring.end};
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
 		free(texts[i]);
 	ck_machine_free(&r->machine);

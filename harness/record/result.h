@@ -101,7 +101,7 @@ const ck_point *ck_result_find(const ck_result *r, const char *plan); /* NULL wh
 /* NAN where one side is not known. */
 double ck_overhead_time(const ck_result *r, const ck_point *p);  /* step time over the baseline's */
 double ck_overhead_flops(const ck_result *r, const ck_point *p); /* executed FLOPs over the model's own */
-double ck_saving(const ck_result *r, const ck_point *p);         /* 1 - live peak over that of plan none (predicted, if not run) */
+double ck_saving(const ck_result *r, const ck_point *p); /* 1 - live peak over that of plan none (predicted, if not run) */
 
 /* Marks the points on the front: ok, measured, and no other such point has both a live peak and a median that are at most as
  * high, one of them lower. */
@@ -114,8 +114,8 @@ char *ck_result_json(const ck_result *r); /* fresh text, ends with a newline */
  * Derived figures (overheads, saving, front) are worked out anew. */
 ck_status ck_result_read(const char *text, size_t bytes, const char *source, ck_result **r, ck_err *err);
 
-char *ck_result_tsv(const ck_result *r);                /* fresh text: a head line, then a line per point */
-void ck_result_table(const ck_result *r, FILE *to);     /* memory against time, for people */
-void ck_result_parity(const ck_result *r, FILE *to);    /* kind by kind */
+char *ck_result_tsv(const ck_result *r);             /* fresh text: a head line, then a line per point */
+void ck_result_table(const ck_result *r, FILE *to);  /* memory against time, for people */
+void ck_result_parity(const ck_result *r, FILE *to); /* kind by kind */
 
 #endif

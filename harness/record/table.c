@@ -49,14 +49,16 @@ static void print_reasons(const ck_result *r, FILE *to)
 		int last = i;
 		while (last + 1 < r->npoints && r->points[last + 1].reason && strcmp(r->points[last + 1].reason, reason) == 0)
 			last++;
-		fprintf(to, "%s%s%s: %s\n", r->points[i].plan, last > i ? " to " : "", last > i ? r->points[last].plan : "", reason);
+		fprintf(to, "%s%s%s: %s\n", r->points[i].plan, last > i ? " to " : "", last > i ? r->points[last].plan : "",
+			reason);
 	}
 }
 
 void ck_result_table(const ck_result *r, FILE *to)
 {
-	static const char *const heads[] = {"<",      "<plan",     ">segments", ">live peak", ">saving",   ">arena",        ">process peak",
-					    ">step time", ">95 % interval", ">overhead", ">in FLOPs", "<  parity"};
+	static const char *const heads[] = {"<",         "<plan",         ">segments",  ">live peak",     ">saving",
+					    ">arena",    ">process peak", ">step time", ">95 % interval", ">overhead",
+					    ">in FLOPs", "<  parity"};
 	ck_columns c = ck_columns_new(sizeof heads / sizeof *heads, heads);
 	bool any_front = false;
 	for (int i = 0; i < r->npoints; i++) {
@@ -92,7 +94,8 @@ static void add_loss(ck_columns *c, const ck_point *p)
 
 void ck_result_parity(const ck_result *r, FILE *to)
 {
-	static const char *const heads[] = {"<plan", ">value of loss", "<loss", "<gradients", "<input", "<state", "<random", "<verdict"};
+	static const char *const heads[] = {"<plan",  ">value of loss", "<loss",   "<gradients",
+					    "<input", "<state",         "<random", "<verdict"};
 	_Static_assert(CK_DIGEST_KINDS == sizeof heads / sizeof *heads - 3, "one column per kind of digest");
 	ck_columns c = ck_columns_new(sizeof heads / sizeof *heads, heads);
 	const ck_point *base = ck_result_find(r, r->baseline);
@@ -102,7 +105,10 @@ void ck_result_parity(const ck_result *r, FILE *to)
 		add_loss(&c, p);
 		for (int k = 0; k < CK_DIGEST_KINDS; k++) {
 			bool both = base && p->has_digest[k] && base->has_digest[k];
-			ck_columns_add(&c, "%s", !both ? "" : memcmp(&p->digest[k], &base->digest[k], sizeof p->digest[k]) ? "DIFFERS" : "same");
+			ck_columns_add(&c, "%s",
+				       !both                                                          ? ""
+				       : memcmp(&p->digest[k], &base->digest[k], sizeof p->digest[k]) ? "DIFFERS"
+												      : "same");
 		}
 		ck_columns_add(&c, "%s", standing(p));
 	}

@@ -6,8 +6,8 @@
 
 enum { CK_UNIT_TEXT = 32 };
 
-const char *ck_bytes_text(size_t bytes, char text[CK_UNIT_TEXT]);    /* "512.0 MiB" */
+const char *ck_bytes_text(size_t bytes, char text[CK_UNIT_TEXT]);     /* "512.0 MiB" */
 const char *ck_seconds_text(double seconds, char text[CK_UNIT_TEXT]); /* "51.2 ms"; "-" for NAN */
-const char *ck_count_text(double count, char text[CK_UNIT_TEXT]);    /* "12.3 G" */
+const char *ck_count_text(double count, char text[CK_UNIT_TEXT]);     /* "12.3 G" */
 
 #endif

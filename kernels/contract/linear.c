@@ -27,10 +27,9 @@ static ck_status linear_infer(ck_op_desc *d, ck_err *err)
 static void linear_contract(const ck_op_desc *d, ck_contract *c)
 {
 	int r = ck_op_residual(d);
-	bool inner = d->needs & ~(r < 0 ? 0u : 1u << r); /* a gradient other than the residual's, which is dout */
 	c->reads_in = (ck__needs(d, 1) ? 1u : 0) | (ck__needs(d, 0) ? 2u : 0);
-	c->reads_out = inner && d->attr.act == CK_ACT_RELU; /* y > 0 is the mask of ReLU and of dropout, too */
-	c->reads_stash = inner && ck__is_gelu(d->attr.act);
+	c->reads_out = d->attr.act == CK_ACT_RELU; /* y > 0 is the mask of ReLU, and of dropout too */
+	c->reads_stash = ck__is_gelu(d->attr.act);
 	c->random = d->attr.p > 0;
 	c->inplace_backward = ck__needs(d, r) ? r : -1;
 }

@@ -1,5 +1,5 @@
 /* CONV2D: oneDNN's convolution over plain NHWC activations. The weights are copied into the layout that its kernel asks for (a few
- * per cent of the time; over plain ones oneDNN has reference code only), and the weight gradient is copied or added back. */
+ * per cent of the time; over plain ones oneDNN has reference code only), and the weight gradient is copied or added back. A data gradient that is to be added is formed aside first. */
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/product.h"
 
@@ -17,8 +17,12 @@ static void backward(const ck_kernel *kernel, const ck_args *a)
 {
 	const ck_product_kernel *k = (const ck_product_kernel *)kernel;
 	ck_shape y = k->base.desc.out[0].shape;
-	if (a->din[X])
-		ck__product_gradient(k, DX, a->acc[X], (const void *[CK_PLACES]){a->din[X], a->in[W], a->dout}, a->workspace);
+	if (a->din[X]) {
+		void *dx = a->acc[X] ? a->workspace : a->din[X];
+		ck__product_gradient(k, DX, false, (const void *[CK_PLACES]){dx, a->in[W], a->dout}, a->workspace);
+		if (a->acc[X])
+			ck__add(k->base.device, ck_shape_count(k->base.desc.in[X].shape), a->din[X], dx, a->din[X]);
+	}
 	if (a->din[W])
 		ck__product_gradient(k, DW, a->acc[W], (const void *[CK_PLACES]){a->in[X], a->din[W], a->dout}, a->workspace);
 	if (a->din[B])
@@ -64,10 +68,12 @@ static ck_status make(ck_product_kernel *k, ck_err *err)
 		with_bias.bias = (ck_view){.dtype = d->in[B].dtype, .nd = 1, .d = {c.c.d[1]}, .stride = {1}};
 	dx.pass = CK_CONV_DATA, dw.pass = CK_CONV_WEIGHTS;
 	ck_status status = ck__prim_conv(k->base.device->dnnl, &with_bias, &k->forward, err);
-	if (status == CK_OK)
-		status = ck__product_conv(k, DX, ck__wants(d, X), dx, err);
-	if (status == CK_OK)
-		status = ck__product_conv(k, DW, ck__wants(d, W), dw, err);
+	if (status == CK_OK && ck__wants(d, X))
+		status = ck__prim_conv(k->base.device->dnnl, &dx, &k->gradient[DX][false], err);
+	for (int added = 0; status == CK_OK && ck__wants(d, W) && added < 2; added++) {
+		dw.accumulate = added;
+		status = ck__prim_conv(k->base.device->dnnl, &dw, &k->gradient[DW][added], err);
+	}
 	return status;
 }
 
@@ -76,5 +82,7 @@ ck_status ck__cpu_conv2d(ck_device *device, const ck_op_desc *desc, ck_kernel **
 	ck_product_kernel *k = ck__product_new(device, desc);
 	k->base.base.forward = forward;
 	k->base.base.backward = desc->needs ? backward : NULL;
+	if (ck__wants(desc, X))
+		k->ahead = ck__product_align((size_t)ck_shape_count(desc->in[X].shape) * ck_dtype_size(desc->in[X].dtype));
 	return ck__product_finish(k, make(k, err), kernel);
 }

@@ -41,7 +41,7 @@ typedef struct ck_conv {
 	enum ck_conv_pass { CK_CONV_FORWARD, CK_CONV_DATA, CK_CONV_WEIGHTS } pass;
 	ck_view a, b, c, bias; /* bias: FORWARD only */
 	int stride, pad;
-	bool accumulate; /* add to the result instead of writing it; not for FORWARD */
+	bool accumulate; /* WEIGHTS: add to the result instead of writing it */
 } ck_conv;
 
 typedef struct ck_dnnl ck_dnnl; /* engine and stream */

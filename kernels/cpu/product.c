@@ -51,13 +51,3 @@ ck_status ck__product_matmul(ck_product_kernel *k, int which, bool wanted, ck_ma
 	}
 	return status;
 }
-
-ck_status ck__product_conv(ck_product_kernel *k, int which, bool wanted, ck_conv c, ck_err *err)
-{
-	ck_status status = CK_OK;
-	for (int added = 0; wanted && status == CK_OK && added < 2; added++) {
-		c.accumulate = added;
-		status = ck__prim_conv(k->base.device->dnnl, &c, &k->gradient[which][added], err);
-	}
-	return status;
-}

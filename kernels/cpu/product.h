@@ -23,7 +23,6 @@ void ck__product_gradient(const ck_product_kernel *k, int which, bool added, con
 
 /* Makes gradient[which] both ways, if `wanted`. */
 ck_status ck__product_matmul(ck_product_kernel *k, int which, bool wanted, ck_matmul m, ck_err *err);
-ck_status ck__product_conv(ck_product_kernel *k, int which, bool wanted, ck_conv c, ck_err *err);
 
 /* Bytes rounded up so that what follows them is aligned as a tensor is. */
 static inline size_t ck__product_align(size_t bytes)

@@ -2,6 +2,8 @@
 #ifndef CK_VEC_IMPL_H
 #define CK_VEC_IMPL_H
 
+#include <string.h>
+
 #include "kernels/cpu/vec.h"
 #include "kernels/cpu/vec_norm.h"
 
@@ -32,14 +34,20 @@ INLINE void put_gradient(ck_stored *p, int64_t i, float value, bool acc)
 	put(p, i, acc ? get(p, i) + value : value);
 }
 
-/* ---- blocks: for sums along a row ---------------------------------------------------------------------------------------
+/* ---- blocks: for what goes along a row ---------------------------------------------------------------------------------------
  *
- * A row is worked through LANES elements at a time, which the compiler holds in vector registers; partial sums stay apart by lane
- * and are added as a tree at the end. The last block of a row may be short: it is padded with what changes nothing. (Left to the
- * compiler, lanes are added one after the other, and the rest of a row is done element by element: for rows of a few hundred
- * elements that costs as much as all else.) */
+ * A row is worked through one vector register at a time; partial sums stay apart by lane and are added as a tree at the end. The
+ * last block of a row may be short: it is padded with what changes nothing. (Left to the compiler, lanes are added one after the
+ * other, and the rest of a row is done element by element: for rows of a few hundred elements that costs as much as all else.) */
 
+#if defined(__AVX512F__)
 enum { LANES = 16 };
+#elif defined(__AVX__)
+enum { LANES = 8 };
+#else
+enum { LANES = 4 };
+#endif
+typedef float lanes __attribute__((vector_size(LANES * sizeof(float))));
 
 /* `VEC_BLOCKS(n, i, count, statements)` runs the statements for each block: at i, with `count` elements, a constant in full ones. */
 #define VEC_BLOCKS(n, i, count, ...)                                                                                           \
@@ -57,52 +65,41 @@ enum { LANES = 16 };
 
 #define VEC_LANES VEC_LOOP for (int l = 0; l < LANES; l++)
 
-INLINE void load_block(const ck_stored *x, int64_t count, float pad, float block[LANES])
+INLINE lanes lanes_of(const float each[LANES])
 {
-	VEC_LANES block[l] = l < count ? get(x, l) : pad;
+	lanes v;
+	memcpy(&v, each, sizeof(v));
+	return v;
 }
 
-INLINE void store_block(ck_stored *y, int64_t count, const float block[LANES], bool acc)
+INLINE lanes load_block(const ck_stored *x, int64_t count, float pad)
 {
+	float each[LANES];
+	VEC_LANES each[l] = l < count ? get(x, l) : pad;
+	return lanes_of(each);
+}
+
+INLINE void store_block(ck_stored *y, int64_t count, lanes v, bool acc)
+{
+	float each[LANES];
+	memcpy(each, &v, sizeof(v));
 	VEC_LANES
 	{
 		if (l < count)
-			put_gradient(y, l, block[l], acc);
+			put_gradient(y, l, each[l], acc);
 	}
 }
 
-INLINE void set_block(float block[LANES], float value)
+INLINE float sum_lanes(lanes v)
 {
-	VEC_LANES block[l] = value;
-}
-
-INLINE float sum_block(const float block[LANES])
-{
-	float eight[8], four[4];
-	VEC_LOOP
-	for (int l = 0; l < 8; l++)
-		eight[l] = block[l] + block[l + 8];
-	VEC_LOOP
-	for (int l = 0; l < 4; l++)
-		four[l] = eight[l] + eight[l + 4];
-	return (four[0] + four[2]) + (four[1] + four[3]);
-}
-
-INLINE float larger(float a, float b)
-{
-	return a > b ? a : b;
-}
-
-INLINE float max_block(const float block[LANES])
-{
-	float eight[8], four[4];
-	VEC_LOOP
-	for (int l = 0; l < 8; l++)
-		eight[l] = larger(block[l], block[l + 8]);
-	VEC_LOOP
-	for (int l = 0; l < 4; l++)
-		four[l] = larger(eight[l], eight[l + 4]);
-	return larger(larger(four[0], four[2]), larger(four[1], four[3]));
+	float each[LANES];
+	memcpy(each, &v, sizeof(v));
+#pragma GCC unroll 4
+	for (int half = LANES / 2; half > 0; half /= 2)
+#pragma GCC unroll 8
+		for (int l = 0; l < half; l++)
+			each[l] += each[l + half];
+	return each[0];
 }
 
 extern const ck_vec_act VEC(ck__vec_act);

@@ -221,23 +221,26 @@ static void gradient(int64_t rows, int64_t cols, const ck_bn_gradient *g)
 
 /* ---- layer norm ---------------------------------------------------------------------------------------------------------- */
 
+INLINE lanes load_floats(const float *x, int64_t count)
+{
+	float each[LANES];
+	VEC_LANES each[l] = l < count ? x[l] : 0.0f;
+	return lanes_of(each);
+}
+
 static void layer(int64_t rows, int64_t cols, float eps, const ck_stored *x, const float *gamma, const float *beta, ck_stored *y,
 		  float *mean, float *rstd)
 {
-	float inverse = 1.0f / (float)cols, sum[LANES], v[LANES];
+	float inverse = 1.0f / (float)cols;
 	for (int64_t row = 0; row < rows; row++, x += cols, y += cols) {
-		set_block(sum, 0);
+		lanes sum = {0}, squares = {0};
+		VEC_BLOCKS(cols, i, count, { sum += load_block(x + i, count, 0); });
+		float m = sum_lanes(sum) * inverse;
 		VEC_BLOCKS(cols, i, count, {
-			load_block(x + i, count, 0, v);
-			VEC_LANES sum[l] += v[l];
+			lanes centred = load_block(x + i, count, m) - m;
+			squares += centred * centred;
 		});
-		float m = sum_block(sum) * inverse;
-		set_block(sum, 0);
-		VEC_BLOCKS(cols, i, count, {
-			load_block(x + i, count, m, v);
-			VEC_LANES sum[l] += square(v[l] - m);
-		});
-		float s = 1.0f / sqrtf(sum_block(sum) * inverse + eps);
+		float s = 1.0f / sqrtf(sum_lanes(squares) * inverse + eps);
 		VEC_LOOP
 		for (int64_t c = 0; c < cols; c++)
 			put(y, c, (get(x, c) - m) * s * gamma[c] + beta[c]);
@@ -266,21 +269,17 @@ static void layer_sums(int64_t rows, int64_t cols, const ck_stored *dy, const ck
 INLINE void layer_gradient_row(int64_t cols, const ck_stored *dy, const ck_stored *x, const float *gamma, float m, float s,
 			       ck_stored *dx, bool acc)
 {
-	float sum[LANES], sum_x[LANES], g[LANES], v[LANES];
-	set_block(sum, 0);
-	set_block(sum_x, 0);
+	lanes sum = {0}, sum_x = {0};
 	VEC_BLOCKS(cols, i, count, {
-		load_block(dy + i, count, 0, g);
-		VEC_LANES g[l] *= l < count ? gamma[i + l] : 0.0f;
-		load_block(x + i, count, m, v);
-		VEC_LANES sum[l] += g[l];
-		VEC_LANES sum_x[l] += g[l] * (v[l] - m);
+		lanes g = load_block(dy + i, count, 0) * load_floats(gamma + i, count);
+		sum += g;
+		sum_x += g * (load_block(x + i, count, 0) - m);
 	});
-	float offset = sum_block(sum) / (float)cols, slope = sum_block(sum_x) * s * s / (float)cols;
+	float offset = sum_lanes(sum) / (float)cols, slope = sum_lanes(sum_x) * s * s / (float)cols;
 	VEC_LOOP
 	for (int64_t c = 0; c < cols; c++) {
-		float z = get(dy, c) * gamma[c];
-		put_gradient(dx, c, s * (z - offset - (get(x, c) - m) * slope), acc);
+		float g = get(dy, c) * gamma[c];
+		put_gradient(dx, c, s * (g - offset - (get(x, c) - m) * slope), acc);
 	}
 }
 

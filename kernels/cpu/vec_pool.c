@@ -1,72 +1,55 @@
-/* Pools, over the channels of one place at a time: which inputs meet there is the op's business (pool.c). */
+/* Pools, over the channels of one place: which places of the other side meet there is the op's business (pool.c). */
 #include "kernels/cpu/vec_impl.h"
 
-enum { CHUNK = 64 }; /* channels that are worked on together, in registers and the first-level cache */
+typedef uint8_t byte_lanes __attribute__((vector_size(LANES)));
+typedef int32_t int_lanes __attribute__((vector_size(LANES * sizeof(int32_t))));
 
-INLINE void max_chunk(int64_t m, int64_t c, int n, const ck_stored *const *x, const uint8_t *place, ck_stored *y, uint8_t *at)
+INLINE int_lanes choose(int_lanes mask, int_lanes yes, int_lanes no)
 {
-	float best[CHUNK];
-	int32_t where[CHUNK];
-	VEC_LOOP
-	for (int64_t j = 0; j < m; j++) {
-		best[j] = get(x[0], c + j);
-		where[j] = place[0];
-	}
+	return (mask & yes) | (~mask & no);
+}
+
+INLINE void max_block(int64_t c, int64_t count, int n, const ck_stored *const *x, const uint8_t *place, ck_stored *y, uint8_t *at)
+{
+	lanes best = load_block(x[0] + c, count, 0);
+	int_lanes where = (int_lanes){0} + place[0];
 	for (int k = 1; k < n; k++) {
-		const ck_stored *xk = x[k];
-		int32_t here = place[k];
-		VEC_LOOP
-		for (int64_t j = 0; j < m; j++) {
-			float v = get(xk, c + j);
-			bool take = v > best[j] || v != v; /* NaN wins, as in PyTorch */
-			best[j] = take ? v : best[j];
-			where[j] = take ? here : where[j];
-		}
+		lanes v = load_block(x[k] + c, count, 0);
+		int_lanes take = (v > best) | (v != v); /* NaN wins, as in PyTorch */
+		best = (lanes)choose(take, (int_lanes)v, (int_lanes)best);
+		where = choose(take, (int_lanes){0} + place[k], where);
 	}
-	VEC_LOOP
-	for (int64_t j = 0; j < m; j++) {
-		put(y, c + j, best[j]);
-		at[c + j] = (uint8_t)where[j];
+	store_block(y + c, count, best, false);
+	VEC_LANES
+	{
+		if (l < count)
+			at[c + l] = (uint8_t)where[l];
 	}
 }
 
 static void max(int64_t channels, int n, const ck_stored *const *x, const uint8_t *place, ck_stored *y, uint8_t *at)
 {
-	int64_t c = 0;
-	for (; c + CHUNK <= channels; c += CHUNK)
-		max_chunk(CHUNK, c, n, x, place, y, at);
-	if (c < channels)
-		max_chunk(channels - c, c, n, x, place, y, at);
+	VEC_BLOCKS(channels, c, count, { max_block(c, count, n, x, place, y, at); });
 }
 
-INLINE void max_gradient_chunk(int64_t m, int64_t c, int n, const ck_stored *const *dy, const uint8_t *const *at,
-			       const uint8_t *place, ck_stored *dx, bool acc)
+/* The gradients of one place of the other side, where it was chosen. */
+INLINE lanes chosen(const ck_stored *dy, const uint8_t *at, uint8_t place, int64_t count)
 {
-	float sum[CHUNK];
-	VEC_LOOP
-	for (int64_t j = 0; j < m; j++)
-		sum[j] = 0;
-	for (int k = 0; k < n; k++) {
-		const ck_stored *dyk = dy[k];
-		const uint8_t *atk = at[k] + c;
-		uint8_t here = place[k];
-		VEC_LOOP
-		for (int64_t j = 0; j < m; j++)
-			sum[j] += atk[j] == here ? get(dyk, c + j) : 0.0f;
-	}
-	VEC_LOOP
-	for (int64_t j = 0; j < m; j++)
-		put_gradient(dx, c + j, sum[j], acc);
+	byte_lanes bytes = {0};
+	memcpy(&bytes, at, (size_t)count);
+	int_lanes hit = __builtin_convertvector(bytes, int_lanes) == place;
+	return (lanes)(hit & (int_lanes)load_block(dy, count, 0));
 }
 
 INLINE void max_gradient(int64_t channels, int n, const ck_stored *const *dy, const uint8_t *const *at, const uint8_t *place,
 			 ck_stored *dx, bool acc)
 {
-	int64_t c = 0;
-	for (; c + CHUNK <= channels; c += CHUNK)
-		max_gradient_chunk(CHUNK, c, n, dy, at, place, dx, acc);
-	if (c < channels)
-		max_gradient_chunk(channels - c, c, n, dy, at, place, dx, acc);
+	VEC_BLOCKS(channels, c, count, {
+		lanes sum = {0};
+		for (int k = 0; k < n; k++)
+			sum += chosen(dy[k] + c, at[k] + c, place[k], count);
+		store_block(dx + c, count, sum, acc);
+	});
 }
 
 static void max_backward(int64_t channels, int n, const ck_stored *const *dy, const uint8_t *const *at, const uint8_t *place,
@@ -78,38 +61,22 @@ static void max_backward(int64_t channels, int n, const ck_stored *const *dy, co
 		max_gradient(channels, n, dy, at, place, dx, false);
 }
 
-INLINE void sum_chunk(int64_t m, int64_t c, int n, const ck_stored *const *x, float scale, ck_stored *y, bool acc)
+INLINE void sum_places(int64_t channels, int n, const ck_stored *const *x, float scale, ck_stored *y, bool acc)
 {
-	float sum[CHUNK];
-	VEC_LOOP
-	for (int64_t j = 0; j < m; j++)
-		sum[j] = 0;
-	for (int k = 0; k < n; k++) {
-		const ck_stored *xk = x[k];
-		VEC_LOOP
-		for (int64_t j = 0; j < m; j++)
-			sum[j] += get(xk, c + j);
-	}
-	VEC_LOOP
-	for (int64_t j = 0; j < m; j++)
-		put_gradient(y, c + j, sum[j] * scale, acc);
-}
-
-INLINE void sum_all(int64_t channels, int n, const ck_stored *const *x, float scale, ck_stored *y, bool acc)
-{
-	int64_t c = 0;
-	for (; c + CHUNK <= channels; c += CHUNK)
-		sum_chunk(CHUNK, c, n, x, scale, y, acc);
-	if (c < channels)
-		sum_chunk(channels - c, c, n, x, scale, y, acc);
+	VEC_BLOCKS(channels, c, count, {
+		lanes sum = {0};
+		for (int k = 0; k < n; k++)
+			sum += load_block(x[k] + c, count, 0);
+		store_block(y + c, count, sum * scale, acc);
+	});
 }
 
 static void sum(int64_t channels, int n, const ck_stored *const *x, float scale, ck_stored *y, bool acc)
 {
 	if (acc)
-		sum_all(channels, n, x, scale, y, true);
+		sum_places(channels, n, x, scale, y, true);
 	else
-		sum_all(channels, n, x, scale, y, false);
+		sum_places(channels, n, x, scale, y, false);
 }
 
 const ck_vec_pool VEC(ck__vec_pool) = {.max = max, .max_backward = max_backward, .sum = sum};

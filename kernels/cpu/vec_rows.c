@@ -2,50 +2,60 @@
 #include "kernels/cpu/vec_impl.h"
 #include "kernels/cpu/vec_math.h"
 
+INLINE float larger_one(float a, float b)
+{
+	return a > b ? a : b;
+}
+
+INLINE lanes larger(lanes a, lanes b)
+{
+	float each[LANES];
+	VEC_LANES each[l] = larger_one(a[l], b[l]);
+	return lanes_of(each);
+}
+
+INLINE lanes exp_lanes(lanes x)
+{
+	float each[LANES];
+	VEC_LANES each[l] = vec_exp(x[l]);
+	return lanes_of(each);
+}
+
 static float largest(int64_t n, const ck_stored *x)
 {
-	float most[LANES], v[LANES];
-	set_block(most, -INFINITY);
-	VEC_BLOCKS(n, i, count, {
-		load_block(x + i, count, -INFINITY, v);
-		VEC_LANES most[l] = larger(v[l], most[l]);
-	});
-	return max_block(most);
+	lanes most = (lanes){0} - INFINITY;
+	VEC_BLOCKS(n, i, count, { most = larger(load_block(x + i, count, -INFINITY), most); });
+	float each[LANES];
+	VEC_LANES each[l] = most[l];
+#pragma GCC unroll 4
+	for (int half = LANES / 2; half > 0; half /= 2)
+#pragma GCC unroll 8
+		for (int l = 0; l < half; l++)
+			each[l] = larger_one(each[l + half], each[l]);
+	return each[0];
 }
 
 static void softmax(int64_t n, const ck_stored *s, ck_stored *p)
 {
-	float most = largest(n, s), sum[LANES], v[LANES];
-	set_block(sum, 0);
+	float most = largest(n, s);
+	lanes sum = {0};
 	VEC_BLOCKS(n, i, count, {
-		load_block(s + i, count, -INFINITY, v);
-		VEC_LANES v[l] = vec_exp(v[l] - most);
-		VEC_LANES sum[l] += v[l];
-		store_block(p + i, count, v, false);
+		lanes e = exp_lanes(load_block(s + i, count, -INFINITY) - most);
+		store_block(p + i, count, e, false);
+		sum += e;
 	});
-	float scale = 1.0f / sum_block(sum);
-	VEC_BLOCKS(n, i, count, {
-		load_block(p + i, count, 0, v);
-		VEC_LANES v[l] *= scale;
-		store_block(p + i, count, v, false);
-	});
+	float scale = 1.0f / sum_lanes(sum);
+	VEC_BLOCKS(n, i, count, { store_block(p + i, count, load_block(p + i, count, 0) * scale, false); });
 }
 
 INLINE void softmax_gradient(int64_t n, const ck_stored *p, const ck_stored *dp, ck_stored *ds, bool acc)
 {
-	float sum[LANES], a[LANES], b[LANES];
-	set_block(sum, 0);
+	lanes sum = {0};
+	VEC_BLOCKS(n, i, count, { sum += load_block(p + i, count, 0) * load_block(dp + i, count, 0); });
+	float dot = sum_lanes(sum);
 	VEC_BLOCKS(n, i, count, {
-		load_block(p + i, count, 0, a);
-		load_block(dp + i, count, 0, b);
-		VEC_LANES sum[l] += a[l] * b[l];
-	});
-	float dot = sum_block(sum);
-	VEC_BLOCKS(n, i, count, {
-		load_block(p + i, count, 0, a);
-		load_block(dp + i, count, 0, b);
-		VEC_LANES a[l] *= b[l] - dot;
-		store_block(ds + i, count, a, acc);
+		lanes centred = load_block(dp + i, count, 0) - dot;
+		store_block(ds + i, count, load_block(p + i, count, 0) * centred, acc);
 	});
 }
 
@@ -61,7 +71,7 @@ static void softmax_backward(int64_t n, const ck_stored *p, const ck_stored *dp,
 static float log_sum_exp(int64_t n, const ck_stored *x)
 {
 	enum { STRETCH = 2048 };
-	float most = -INFINITY, sum = 0, part[LANES], v[LANES];
+	float most = -INFINITY, sum = 0;
 	for (int64_t from = 0; from < n; from += STRETCH, x += STRETCH) {
 		int64_t m = n - from < STRETCH ? n - from : STRETCH;
 		float here = largest(m, x);
@@ -69,12 +79,9 @@ static float log_sum_exp(int64_t n, const ck_stored *x)
 			sum *= expf(most - here);
 			most = here;
 		}
-		set_block(part, 0);
-		VEC_BLOCKS(m, i, count, {
-			load_block(x + i, count, -INFINITY, v);
-			VEC_LANES part[l] += vec_exp(v[l] - most);
-		});
-		sum += sum_block(part);
+		lanes part = {0};
+		VEC_BLOCKS(m, i, count, { part += exp_lanes(load_block(x + i, count, -INFINITY) - most); });
+		sum += sum_lanes(part);
 	}
 	return most + logf(sum);
 }

@@ -108,8 +108,8 @@ static const refusal places[] = {
     {"ck list >/dev/full", 3, "standard output: No space left", "elsewhere", NULL},
     {"ck --help >/dev/full", 3, "standard output: No space left", "elsewhere", NULL},
     /* A disk that fills up while the record is written: nothing half-written stays. */
-    {"ulimit -f 1; ck sweep " MLP " --plans stages --seconds 0.1", 3, "sweep-mlp-1.json: File too large", "choose another place",
-     "ckbench-out "},
+    {"ulimit -f 1; ck sweep " MLP " --plans stages --seconds 0.1", 3, "sweep-mlp-1.json: File too large",
+     "choose another place", "ckbench-out "},
 };
 
 static void expect_refused(const refusal *table, size_t n)
@@ -118,8 +118,8 @@ static void expect_refused(const refusal *table, size_t n)
 		const refusal *r = &table[i];
 		outcome o = run(r->command);
 		cr_expect(o.status == r->status, "%s: exit status %d, not %d\n%s", r->command, o.status, r->status, o.err);
-		cr_expect(strstr(o.err, r->thing) && strstr(o.err, r->remedy), "%s: no '%s' or no '%s' in: %s", r->command, r->thing,
-			  r->remedy, o.err);
+		cr_expect(strstr(o.err, r->thing) && strstr(o.err, r->remedy), "%s: no '%s' or no '%s' in: %s", r->command,
+			  r->thing, r->remedy, o.err);
 		cr_expect(strstr(o.err, "ckbench: "), "%s: %s", r->command, o.err);
 		cr_expect_str_eq(o.files, r->files ? r->files : "", "%s: left behind: %s", r->command, o.files);
 		outcome_free(&o);

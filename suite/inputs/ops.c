@@ -48,6 +48,7 @@ static const char *const lines[] = {
     "batchnorm 4x9x9x67 67 67 67 67 1 4x9x9x67 training residual act=relu",
     "batchnorm 4x16x16x64 64 64 64 64 1 training act=relu",
     "batchnorm 4x9x9x67 67 67 67 67 1 act=relu",
+    "batchnorm 4x9x9x67 67 67 67 67 1 training shift=30",
     "batchnorm 3x6001 6001 6001 6001 6001 1 training",
     "layernorm 1x4 4 4",
     "layernorm 6x5 5 5",

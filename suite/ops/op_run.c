@@ -7,7 +7,19 @@
 
 #include "kernels/philox.h"
 
-enum { GUARD = 64, GUARD_BYTE = 0xA5, POISON = 0xFF };
+enum { GUARD = 64, POISON = 0xFF };
+
+/* Behind a buffer: NaNs for who reads there, and other ones than are written anywhere. */
+static const unsigned char guard_bytes[GUARD] = {
+#define FOUR 0xFF, 0x7F, 0xFF, 0x7F
+#define SIXTEEN FOUR, FOUR, FOUR, FOUR
+    SIXTEEN,
+    SIXTEEN,
+    SIXTEEN,
+    SIXTEEN,
+#undef SIXTEEN
+#undef FOUR
+};
 
 static void *must(void *memory)
 {
@@ -180,10 +192,11 @@ static void *guarded(op_run *r, size_t bytes)
 {
 	void *memory = NULL;
 	ck_err err = {""};
-	cr_assert(r->backend->alloc(r->device, bytes + GUARD, &memory, &err) == CK_OK, "%s: %s", r->name, err.text);
+	cr_assert(r->backend->alloc(r->device, r->offset + bytes + GUARD, &memory, &err) == CK_OK, "%s: %s", r->name, err.text);
 	cr_assert((uintptr_t)memory % 64 == 0, "%s: memory is not aligned", r->name);
+	memory = (char *)memory + r->offset;
 	r->backend->fill(r->device, memory, POISON, bytes);
-	r->backend->fill(r->device, (char *)memory + bytes, GUARD_BYTE, GUARD);
+	r->backend->write(r->device, (char *)memory + bytes, guard_bytes, GUARD);
 	return memory;
 }
 
@@ -191,8 +204,7 @@ static void check_guard(op_run *r, const void *memory, size_t bytes, const char 
 {
 	unsigned char guard[GUARD];
 	r->backend->read(r->device, guard, (const char *)memory + bytes, GUARD);
-	for (int i = 0; i < GUARD; i++)
-		cr_assert(guard[i] == GUARD_BYTE, "%s: wrote past the end of %s", r->name, what);
+	cr_assert(!memcmp(guard, guard_bytes, GUARD), "%s: wrote past the end of %s", r->name, what);
 }
 
 static void check_guards(op_run *r, size_t workspace)
@@ -210,14 +222,19 @@ static void *fresh_workspace(op_run *r, size_t bytes)
 	if (!bytes)
 		return NULL;
 	r->backend->fill(r->device, r->workspace, POISON, bytes);
-	r->backend->fill(r->device, (char *)r->workspace + bytes, GUARD_BYTE, GUARD);
+	r->backend->write(r->device, (char *)r->workspace + bytes, guard_bytes, GUARD);
 	return r->workspace;
 }
 
 void op_run_open(op_run *r, const ck_backend *backend, ck_device *device, const ck_op_case *c, unsigned needs)
 {
+	op_run_open_at(r, backend, device, c, needs, 0);
+}
+
+void op_run_open_at(op_run *r, const ck_backend *backend, ck_device *device, const ck_op_case *c, unsigned needs, size_t offset)
+{
 	ck_err err = {""};
-	*r = (op_run){.backend = backend, .device = device, .desc = c->desc, .twice = c->twice};
+	*r = (op_run){.backend = backend, .device = device, .desc = c->desc, .twice = c->twice, .offset = offset};
 	r->desc.needs = needs;
 	r->contract = ck_op_contract(&r->desc);
 	snprintf(r->name, sizeof r->name, "%s, %d threads, needs %u: CK_CASE='%s'", backend->name, backend->threads(device),
@@ -238,8 +255,8 @@ void op_run_close(op_run *r)
 {
 	for (int slot = 0; slot < OP_SLOTS; slot++)
 		if (r->memory[slot])
-			r->backend->free(r->device, r->memory[slot]);
-	r->backend->free(r->device, r->workspace);
+			r->backend->free(r->device, (char *)r->memory[slot] - r->offset);
+	r->backend->free(r->device, (char *)r->workspace - r->offset);
 	r->backend->release(r->device, r->kernel);
 }
 

@@ -52,12 +52,15 @@ typedef struct op_run {
 	ck_kernel *kernel;
 	bool twice;
 	void *memory[OP_SLOTS], *workspace;
-	size_t bytes[OP_SLOTS];
+	size_t bytes[OP_SLOTS], offset;
 	char name[400]; /* backend, threads, needs, and how to run the case again */
 } op_run;
 
 /* needs: which gradients are wanted. The device is the caller's. */
 void op_run_open(op_run *r, const ck_backend *backend, ck_device *device, const ck_op_case *c, unsigned needs);
+/* The same, with every buffer `offset` bytes (a multiple of 64) further on than the allocator put it. */
+void op_run_open_at(op_run *r, const ck_backend *backend, ck_device *device, const ck_op_case *c, unsigned needs,
+		    size_t offset);
 void op_run_close(op_run *r);
 
 typedef struct op_how {

@@ -135,6 +135,56 @@ Test(rules, refused_dtypes)
 		  err.text);
 }
 
+/* What the harness builds upon besides what the backward reads (see contract.c). -1: nothing; state and random as masks and flags. */
+static const struct {
+	const char *line;
+	int forward, backward, own; /* in place, over the output or its gradient; over the input itself */
+	unsigned state;
+	bool random;
+} promised[] = {
+    {"linear 4x5 3x5 3 bias act=relu", -1, -1, -1, 0, false},
+    {"linear 4x5 3x5 3 4x3 bias residual p=0.1", -1, 3, -1, 0, true},
+    {"conv2d 2x5x6x3 4x3x3x3 stride=1", -1, -1, -1, 0, false},
+    {"batchnorm 5x3 3 3 3 3 1 training act=relu", -1, 0, -1, 8 | 16 | 32, false},
+    {"batchnorm 5x3 3 3 3 3 1 5x3 training residual", -1, 6, -1, 8 | 16 | 32, false},
+    {"batchnorm 5x3 3 3 3 3 1", -1, 0, -1, 0, false},
+    {"layernorm 5x3 3 3", -1, -1, -1, 0, false},
+    {"act 5x3 act=relu", 0, 0, -1, 0, false},
+    {"act 5x3 act=gelu-tanh", -1, 0, -1, 0, false},
+    {"scores 2x5x24 heads=2 scale=1", -1, -1, -1, 0, false},
+    {"softmax 2x2x5x5 causal", 0, 0, -1, 0, false},
+    {"wsum 2x2x5x5 2x5x24 heads=2", -1, -1, -1, 0, false},
+    {"dropout 5x7 p=0.1", 0, 0, -1, 0, true},
+    {"dropout 5x7 5x7 residual p=0.1", 0, 1, -1, 0, true},
+    {"dropout 5x7 p=0", 0, 0, -1, 0, false},
+    {"add 5x7 5x7", 0, 0, -1, 0, false},
+    {"embedding 2x5 7x4 9x4 bias", -1, -1, -1, 0, false},
+    {"maxpool 2x6x7x3 window=2 stride=2", -1, -1, -1, 0, false},
+    {"avgpool 2x6x7x3 window=2 stride=2", -1, -1, -1, 0, false},
+    {"flatten 2x3x4", 0, 0, -1, 0, false},
+    {"xent 6x11 6", -1, -1, 0, 0, false},
+};
+
+Test(rules, promises)
+{
+	for (size_t i = 0; i < sizeof promised / sizeof *promised; i++) {
+		ck_op_case k;
+		ck_err err = {""};
+		cr_assert(ck_op_case_read(promised[i].line, CK_F32, &k, &err) == CK_OK, "%s: %s", promised[i].line, err.text);
+		ck_contract c = ck_op_contract(&k.desc);
+		cr_expect(c.inplace_forward == promised[i].forward && c.inplace_backward == promised[i].backward &&
+			      c.inplace_backward_own == promised[i].own,
+			  "%s: in place: %d, %d, %d", promised[i].line, c.inplace_forward, c.inplace_backward,
+			  c.inplace_backward_own);
+		cr_expect(c.state == promised[i].state && c.random == promised[i].random, "%s: state %u, random %d",
+			  promised[i].line, c.state, c.random);
+		k.desc.needs = 0;
+		c = ck_op_contract(&k.desc);
+		cr_expect(!(c.reads_in | c.reads_out | c.reads_stash) && c.inplace_backward < 0 && c.inplace_backward_own < 0,
+			  "%s: reads something for a backward that it does not have", promised[i].line);
+	}
+}
+
 Test(rules, unknown_devices)
 {
 	const ck_backend *b;

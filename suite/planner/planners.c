@@ -68,9 +68,9 @@ Test(planners, segments_are_where_they_should_be)
 		const char *plan, *marks;
 	} cases[] = {
 	    {"none", ".........."},       {"uniform:1", ".........."}, {"torch:1", ".........."},  {"every:10", ".........."},
-	    {"torch:3", "RRRRRR...."},    {"torch:2", "RRRRR....."},   {"torch:4", "RRRRRRRRR."},  {"torch:10", "RRRRRRRRR."},
+	    {"torch:3", "RRRRRR...."},    {"torch:2", "RRRRR....."},   {"torch:4", "RRRRRR...."},  {"torch:10", "RRRRRRRRR."},
 	    {"torch:6", "RRRRR....."},    {"every:4", "RRRRRRRR.."},   {"every:3", "RRRRRRRRR."},  {"every:1", "RRRRRRRRR."},
-	    {"blocks:3", "RRR......."},   {"blocks:1", "R........."},  {"blocks:9", "RRRRRRRRR."}, {"blocks:10", "RRRRRRRRR."},
+	    {"blocks:3", "RRR......."},   {"blocks:1", "R........."},  {"blocks:9", "RRRRRRRRR."}, {"blocks:10", "RRRRRRRRRR"},
 	    {"uniform:10", "RRRRRRRRR."},
 	};
 	ck_graph *g = build(chain);
