@@ -10,7 +10,9 @@
 static void *or_die(void *memory, size_t bytes)
 {
 	if (!memory) {
-		fprintf(stderr, "ckbench: out of memory for %zu bytes of bookkeeping; free some memory or take a smaller model\n", bytes);
+		fprintf(stderr,
+			"ckbench: out of memory for %zu bytes of bookkeeping; free some memory or take a smaller model\n",
+			bytes);
 		exit(3);
 	}
 	return memory;

@@ -73,6 +73,8 @@ static ck_status add(const ck_graph *g, ck_plans *p, const char *text, ck_err *e
 		return status;
 	ck_plan_entry *e = append(p, plan.name);
 	e->segments = plan.segments;
+	e->planner = plan.planner;
+	e->knob = plan.knob;
 	e->schedule = schedule;
 	return CK_OK;
 }
@@ -130,16 +132,15 @@ static bool needs_no_budget(const ck_planner *p)
 	return !p->knob || strlen(p->knob) == 1;
 }
 
-/* All from least to most, or `limit` of them at equal ratios. */
-static void spread(int64_t least, int64_t most, int limit, ck_numbers *knobs)
+/* All from least to most or, where these are too many to try, so many at equal ratios. */
+static void spread(int64_t least, int64_t most, ck_numbers *knobs)
 {
+	bool all = most - least < PLANS_MOST;
+	int n = all ? (int)(most - least) + 1 : PLANS_MOST;
 	knobs->n = 0;
-	if (most - least < limit)
-		limit = (int)(most - least) + 1;
-	bool all = limit == most - least + 1;
-	for (int i = 0; i < limit; i++) {
-		double step = limit > 1 ? (double)i / (limit - 1) : 0;
-		int64_t k = all ? least + i : llround((double)least * pow((double)most / (double)least, step));
+	for (int i = 0; i < n; i++) {
+		double ratio = (double)most / (double)least;
+		int64_t k = all ? least + i : llround((double)least * pow(ratio, (double)i / (n - 1)));
 		if (knobs->n && knobs->at[knobs->n - 1] == k)
 			continue;
 		knobs->at = ck_grow(knobs->at, &knobs->capacity, knobs->n + 1, sizeof *knobs->at);
@@ -160,8 +161,7 @@ static void drop_if_same(ck_plans *p, uint64_t *digests)
 	}
 }
 
-/* Every distinct plan, with `limit` knobs per planner at most. */
-static ck_status add_distinct(const ck_graph *g, int limit, ck_plans *p, ck_err *err)
+static ck_status add_distinct(const ck_graph *g, ck_plans *p, ck_err *err)
 {
 	ck_status status = CK_OK;
 	ck_numbers knobs = {0};
@@ -173,7 +173,7 @@ static ck_status add_distinct(const ck_graph *g, int limit, ck_plans *p, ck_err 
 			continue;
 		if ((*planner)->range)
 			(*planner)->range(g, &least, &most);
-		spread(least, most, limit, &knobs);
+		spread(least, most, &knobs);
 		p->left_out += (int)(most - least + 1) - knobs.n;
 		for (int i = 0; i < knobs.n && status == CK_OK; i++) {
 			char *text = (*planner)->knob ? ck_text("%s:%" PRId64, (*planner)->name, knobs.at[i])
@@ -190,16 +190,41 @@ static ck_status add_distinct(const ck_graph *g, int limit, ck_plans *p, ck_err 
 	return status;
 }
 
-/* Chains of a thousand stages have thousands of plans: the knobs are thinned out until few enough plans remain. */
-static ck_status add_all(const ck_graph *g, ck_plans *p, ck_err *err)
+/* Of each planner's plans, keeps the first, the last and, between them, those whose knob is at least `ratio` times that of the
+ * one kept before. Returns how many that are. */
+static int choose_apart(const ck_plans *p, double ratio, bool *kept)
 {
-	ck_status status;
-	int limit = 2 * PLANS_MOST;
-	while ((status = add_distinct(g, limit, p, err)) == CK_OK && p->n > PLANS_MOST && limit > 2) {
-		ck_plans_free(p);
-		limit = limit * 7 / 8;
+	int n = 0;
+	int64_t before = 0;
+	for (int i = 0; i < p->n; i++) {
+		const ck_plan_entry *e = &p->at[i];
+		bool first = i == 0 || p->at[i - 1].planner != e->planner;
+		bool last = i == p->n - 1 || p->at[i + 1].planner != e->planner;
+		kept[i] = first || last || (double)e->knob >= ratio * (double)before;
+		if (kept[i])
+			before = e->knob;
+		n += kept[i];
 	}
-	return status;
+	return n;
+}
+
+/* Leaves plans out, ever more of those in between, until few enough remain. */
+static void thin_out(ck_plans *p)
+{
+	bool *kept = ck_alloc((size_t)p->n, sizeof *kept);
+	double ratio = 1;
+	while (choose_apart(p, ratio, kept) > PLANS_MOST && ratio < 1e9)
+		ratio *= 1.02;
+	int n = 0;
+	for (int i = 0; i < p->n; i++) {
+		if (kept[i])
+			p->at[n++] = p->at[i];
+		else
+			entry_free(&p->at[i]);
+	}
+	p->left_out += p->n - n;
+	p->n = n;
+	free(kept);
 }
 
 ck_status ck_plans_choose(const ck_graph *g, const ck_options *o, ck_plans *p, ck_err *err)
@@ -209,7 +234,9 @@ ck_status ck_plans_choose(const ck_graph *g, const ck_options *o, ck_plans *p, c
 	*p = (ck_plans){0};
 	ck_status status;
 	if (!plans && !segments && !file) {
-		status = add_all(g, p, err);
+		status = add_distinct(g, p, err);
+		if (status == CK_OK)
+			thin_out(p);
 	} else {
 		status = add(g, p, "none", err);
 		if (status == CK_OK && plans)

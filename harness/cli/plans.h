@@ -6,8 +6,10 @@
 #include "harness/plan/planner.h"
 
 typedef struct ck_plan_entry {
-	char *name;   /* "uniform:4", "schedule:FILE" */
-	int segments; /* 0: the plan has none */
+	char *name;                /* "uniform:4", "schedule:FILE" */
+	int segments;              /* 0: the plan has none */
+	const ck_planner *planner; /* NULL: the schedule is from a file */
+	int64_t knob;
 	ck_schedule schedule;
 	ck_program *program; /* NULL before ck_plans_make */
 } ck_plan_entry;

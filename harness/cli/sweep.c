@@ -97,7 +97,7 @@ static void measure_peaks(ck_job *j)
 
 /* ---- the command --------------------------------------------------------------------------------------------------------- */
 
-static void tell_how_it_ended(const ck_job *j)
+static void tell_how_measuring_ended(const ck_job *j)
 {
 	static const char *const words[] = {
 	    [CK_END_NARROW] = "every interval is within 2 % of its median",
@@ -105,16 +105,19 @@ static void tell_how_it_ended(const ck_job *j)
 	    [CK_END_TIME] = "the time limit was reached (--seconds)",
 	    [CK_END_STOPPED] = "interrupted",
 	};
-	int finished = 0;
-	for (int i = 0; i < j->result->npoints; i++)
-		finished += j->result->points[i].time.n > 0;
 	for (int end = 0; end <= CK_END_STOPPED && j->result->measuring.rounds; end++)
 		if (strcmp(j->result->measuring.end, ck_measure_end_names[end]) == 0)
 			ck_job_remark(j, "%d rounds in %.1f s: %s", j->result->measuring.rounds, j->result->measuring.seconds,
 				      words[end]);
-	if (*ck_interrupted)
-		fprintf(stderr, "ckbench: interrupted: %d of %d points are finished%s\n", finished, j->result->npoints,
-			finished ? " and kept" : ", so nothing is written");
+}
+
+static void tell_of_interruption(const ck_job *j)
+{
+	int finished = 0;
+	for (int i = 0; i < j->result->npoints; i++)
+		finished += j->result->points[i].time.n > 0;
+	fprintf(stderr, "ckbench: interrupted: %d of %d points are finished%s\n", finished, j->result->npoints,
+		finished ? " and kept" : ", so nothing is written");
 }
 
 static ck_status run_job(ck_job *j, ck_err *err)
@@ -124,7 +127,9 @@ static ck_status run_job(ck_job *j, ck_err *err)
 	measure_peaks(j);
 	ck_result_front(j->result);
 	ck_result_table(j->result, j->out);
-	tell_how_it_ended(j);
+	tell_how_measuring_ended(j);
+	if (*ck_interrupted)
+		tell_of_interruption(j);
 	if (!*ck_interrupted || j->result->measuring.rounds) {
 		written = ck_outputs_write(j, err);
 		if (written == CK_OK)
@@ -148,11 +153,9 @@ const ck_command ck_command_sweep = {
     .name = "sweep",
     .subject = "MODEL",
     .summary = "the tradeoff curve of memory against time",
-    .text = "Checks every plan's gradients as parity does, then times all plans in rounds, each round in a new order, and runs "
-	    "each in "
-	    "a process of its own for that process's peak memory. Prints a table and writes the record, a TSV and plots. "
-	    "Without a list, "
-	    "all distinct plans are swept. Ctrl-C keeps what is finished.",
+    .text = "Checks every plan's gradients as parity does, then times all plans in rounds, each round in a new order, "
+	    "and runs each in a process of its own for that process's peak memory. Prints a table and writes the "
+	    "record, a TSV and plots. Without a list, all distinct plans are swept. Ctrl-C keeps what is finished.",
     .takes = CK_TAKES_CASE | CK_TAKES(plans) | CK_TAKES(segments) | CK_TAKES(schedule) | CK_TAKES(seconds) | CK_TAKES(rounds) |
 	     CK_TAKES(out) | CK_TAKES(json) | CK_TAKES(force) | CK_TAKES(quiet),
     .run = run,

@@ -1,20 +1,16 @@
-/* Offline placement of buffers (a lifetime, or a chain of lifetimes that work in place) in one arena.
+/* Offline placement of buffers in one arena.
  *
- * Each buffer, in some order, goes to the tightest gap that is free through all its life. No one order is best: by size suits a
- * forward and backward with everything kept, by length of life suits recomputes nested in it. So several are tried, until one meets the
- * lower bound (the largest sum of what is held at once), and the best is taken. Deterministic: ties go by position in the trace. */
+ * First as an allocator would that meets them in time (in_time.c): that is fast, and mostly within a percent of the lower bound
+ * (the largest sum of what is held at once). Then, while the bound is not met, each buffer goes in some order to the tightest gap that is
+ * free through all its life: by size, by length of life, and so on; what ended on top is moved to the front, and so again. The best is
+ * taken. Deterministic: ties go by position in the trace. */
+#include "harness/plan/buffer.h"
 #include "harness/plan/layout.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "kernels/alloc.h"
-
-typedef struct buffer {
-	size_t bytes, offset;
-	int from, to;
-	int first; /* its first lifetime */
-} buffer;
 
 static size_t round_up(size_t bytes)
 {
@@ -141,14 +137,18 @@ typedef struct search {
 	int n;
 } search;
 
-static void try_order(search *s)
+static void keep_if_best(search *s, size_t top)
 {
-	size_t top = place(s->order, s->placed, s->n);
 	if (top >= s->best)
 		return;
 	s->best = top;
 	for (int i = 0; i < s->n; i++)
 		s->best_offset[i] = s->b[i].offset;
+}
+
+static void try_order(search *s)
+{
+	keep_if_best(s, place(s->order, s->placed, s->n));
 }
 
 /* What ended up at the top was placed too late: it goes first in the next try. */
@@ -163,7 +163,7 @@ static void promote_top(search *s)
 	s->order[0] = first;
 }
 
-static size_t place_best(buffer *b, int n, size_t bound)
+static size_t place_best(buffer *b, int n, int instructions, size_t bound)
 {
 	static int (*const orders[])(const void *, const void *) = {by_size, by_length, by_area, by_end, by_start};
 	search s = {.b = b, .best = SIZE_MAX, .n = n};
@@ -173,6 +173,7 @@ static size_t place_best(buffer *b, int n, size_t bound)
 	s.order = ck_alloc((size_t)n, sizeof *s.order);
 	s.placed = ck_alloc((size_t)n, sizeof *s.placed);
 	s.best_offset = ck_alloc((size_t)n, sizeof *s.best_offset);
+	keep_if_best(&s, ck__place_in_time(b, n, instructions));
 	for (size_t k = 0; k < sizeof orders / sizeof *orders && s.best > s.enough; k++) {
 		for (int i = 0; i < n; i++)
 			s.order[i] = &b[i];
@@ -213,7 +214,7 @@ ck_status ck_layout_make(const ck_graph *g, const ck_trace *t, ck_layout *l, ck_
 	buffer *b = ck_alloc((size_t)t->nlives, sizeof *b);
 	int *buffer_of = ck_alloc((size_t)t->nlives, sizeof *buffer_of);
 	int n = make_buffers(t, b, buffer_of);
-	l->arena = l->persistent_bytes + place_best(b, n, lower_bound(b, n, t->n));
+	l->arena = l->persistent_bytes + place_best(b, n, t->n, lower_bound(b, n, t->n));
 	for (int i = 0; i < t->nlives; i++)
 		l->offset[i] = l->persistent_bytes + b[buffer_of[i]].offset;
 	free(b);

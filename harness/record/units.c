@@ -1,6 +1,7 @@
 #include "harness/record/units.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 /* As many digits behind the point as make four in all, three at most. */
@@ -26,8 +27,9 @@ const char *ck_seconds_text(double seconds, char text[CK_UNIT_TEXT])
 		snprintf(text, CK_UNIT_TEXT, "-");
 		return text;
 	}
-	double x = seconds < 0.9995 ? seconds * 1e3 : seconds;
-	snprintf(text, CK_UNIT_TEXT, "%.*f %s", digits(x), x, seconds < 0.9995 ? "ms" : "s");
+	bool whole = seconds >= 0.9995, milli = seconds >= 0.9995e-3;
+	double x = seconds * (whole ? 1 : milli ? 1e3 : 1e6);
+	snprintf(text, CK_UNIT_TEXT, "%.*f %s", digits(x), x, whole ? "s" : milli ? "ms" : "us");
 	return text;
 }
 

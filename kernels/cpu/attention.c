@@ -5,6 +5,8 @@
  *     WSUM    y = p v              dp = dy v^T        dv = p^T dy */
 #include "kernels/cpu/product.h"
 
+#include <math.h>
+
 typedef struct attention_shape {
 	ck_dtype dtype;
 	int64_t b, t, h, d; /* batch, places, heads, width of a head */
@@ -79,6 +81,8 @@ static void scores_backward(const ck_kernel *kernel, const ck_args *a)
 
 ck_status ck__cpu_scores(ck_device *device, const ck_op_desc *desc, ck_kernel **kernel, ck_err *err)
 {
+	if (!(fabs(desc->attr.scale) > 0))
+		return ck_fail(err, CK_USAGE, "device cpu has no scores with scale %g: it must not be 0", desc->attr.scale);
 	ck_product_kernel *k = ck__product_new(device, desc);
 	attention_shape s = shape_of(desc, 0);
 	ck_view head = rows(&s, 3), ds = square(&s);

@@ -10,7 +10,11 @@
 #include "kernels/cpu/vec_norm.h"
 
 enum { X, GAMMA, BETA, RMEAN, RVAR, COUNT, RESIDUAL };
-enum { VECTORS = 4, SHARED = 4, BLOCK_BYTES = 1 << 17 }; /* workspace vectors of C, per thread and in all; a block of the second pass */
+enum {
+	VECTORS = 4,
+	SHARED = 4,
+	BLOCK_BYTES = 1 << 17
+}; /* workspace vectors of C, per thread and in all; a block of the second pass */
 
 typedef struct bn_call {
 	const ck_device *device;
@@ -131,8 +135,8 @@ static void gradient_sums(const bn_call *b, const ck_stored *dy, const ck_stored
 	{
 		ck_span s = ck__span(b->rows, b->team, part, 1);
 		int64_t i = s.from * b->cols;
-		b->vec->gradient_sums(s.to - s.from, b->cols, dy + i, y ? y + i : NULL, x ? x + i : NULL, mean,
-				      own(b, part, 0), own(b, part, 1), own(b, part, 2));
+		b->vec->gradient_sums(s.to - s.from, b->cols, dy + i, y ? y + i : NULL, x ? x + i : NULL, mean, own(b, part, 0),
+				      own(b, part, 1), own(b, part, 2));
 	}
 	for (int part = 1; part < b->team; part++)
 		for (int i = 0; i < 2; i++)
@@ -201,8 +205,14 @@ static void backward(const ck_kernel *kernel, const ck_args *a)
 		store_sum(b.cols, own(&b, 0, 0), NULL, a->din[BETA], a->acc[BETA]);
 	}
 	if (want_x) {
-		ck_bn_gradient g = {.dy = a->dout, .y = y, .x = a->in[X], .mean = mean, .dx = a->din[X], .dr = a->din[RESIDUAL],
-				    .acc_x = a->acc[X], .acc_r = a->acc[RESIDUAL]};
+		ck_bn_gradient g = {.dy = a->dout,
+				    .y = y,
+				    .x = a->in[X],
+				    .mean = mean,
+				    .dx = a->din[X],
+				    .dr = a->din[RESIDUAL],
+				    .acc_x = a->acc[X],
+				    .acc_r = a->acc[RESIDUAL]};
 		input_terms(&b, attr->training, a->in[GAMMA], rstd, &g);
 		input_gradients(&b, &g);
 	} else if (a->din[RESIDUAL]) {

@@ -177,7 +177,7 @@ static void add_copy(ck_builder *b, dnnl_memory_t from, dnnl_memory_t to, bool a
 	dnnl_post_ops_t post = NULL;
 	dnnl_primitive_attr_t attr = new_attr(b, &post);
 	api_const_md from_md = NULL, to_md = NULL;
-	if (b->status == dnnl_success && accumulate && ok(b, api_append_sum(post)))
+	if (b->status == dnnl_success && accumulate && ok(b, api_append_sum(post, 1)))
 		ok(b, dnnl_primitive_attr_set_post_ops(attr, post));
 	if (b->status == dnnl_success && ok(b, dnnl_memory_get_memory_desc(from, &from_md)) &&
 	    ok(b, dnnl_memory_get_memory_desc(to, &to_md)))
@@ -244,16 +244,17 @@ static ck_status finish(ck_builder *b, const char *what, ck_prim **prim, ck_err 
 
 /* ---- matrix products ----------------------------------------------------------------------------------------------------- */
 
-static void matmul_post_ops(ck_builder *b, const ck_matmul *m, api_const_md r, bool aside)
+/* What is there already comes first, divided by the scale: oneDNN has reference code only for a sum after other operations. */
+static void matmul_post_ops(ck_builder *b, const ck_matmul *m, api_const_md r)
 {
 	if (b->status != dnnl_success)
 		return;
+	if (m->accumulate)
+		ok(b, api_append_sum(b->post, 1 / m->scale));
 	if (m->scale != 1)
 		ok(b, api_append_eltwise(b->post, dnnl_eltwise_linear, m->scale));
 	if (m->relu)
 		ok(b, api_append_eltwise(b->post, dnnl_eltwise_relu, 0));
-	if (m->accumulate && !aside)
-		ok(b, api_append_sum(b->post));
 	if (r)
 		ok(b, dnnl_post_ops_append_binary(b->post, dnnl_binary_add, r));
 	ok(b, dnnl_primitive_attr_set_post_ops(b->attr, b->post));
@@ -265,19 +266,17 @@ ck_status ck__prim_matmul(ck_dnnl *dnnl, const ck_matmul *m, ck_prim **prim, ck_
 	api_md a = wanted_md(&b, &m->a), w = wanted_md(&b, &m->b), c = wanted_md(&b, &m->c);
 	api_md bias = plain_md(&b, &m->bias), r = plain_md(&b, &m->r);
 	dnnl_primitive_desc_t pd = NULL;
-	/* Of a scaled product that is added to what is there oneDNN has reference code only. */
-	bool aside = m->accumulate && m->scale != 1;
-	matmul_post_ops(&b, m, r, aside);
+	matmul_post_ops(&b, m, r);
 	if (b.status == dnnl_success)
 		ok(&b, api_matmul(&pd, dnnl->engine, a, w, bias, c, b.attr));
-	int post_r = DNNL_ARG_ATTR_MULTIPLE_POST_OP(m->scale != 1) | DNNL_ARG_SRC_1;
+	int post_r = DNNL_ARG_ATTR_MULTIPLE_POST_OP((m->scale != 1) + m->relu) | DNNL_ARG_SRC_1; /* by its place among them */
 	assemble(&b, pd,
 		 (ck_operand[]){{DNNL_ARG_SRC, CK_AT_A, &m->a, false},
 				{DNNL_ARG_WEIGHTS, CK_AT_B, &m->b, false},
 				{DNNL_ARG_BIAS, CK_AT_BIAS, &m->bias, false},
 				{post_r, CK_AT_R, &m->r, false},
 				{DNNL_ARG_DST, CK_AT_C, &m->c, true}},
-		 5, aside);
+		 5, false);
 	md_free(a), md_free(w), md_free(c), md_free(bias), md_free(r);
 	return finish(&b, "matrix product", prim, err);
 }

@@ -27,12 +27,12 @@ typedef struct ck_view {
 /* The places of a ck_prim's tensors in the pointers that ck__prim_run takes. */
 enum ck_place { CK_AT_A, CK_AT_B, CK_AT_C, CK_AT_BIAS, CK_AT_R, CK_PLACES };
 
-/* c = relu(scale (a b + bias)) + r, or, with accumulate, c += scale a b. a (..,M,K), b (..,K,N), c and r (..,M,N), bias (..,1,N), with up to three leading
- * extents. r may be c itself. */
+/* c = relu(scale (a b + bias)) + r; or, with accumulate, which goes with neither bias, ReLU nor r, c += scale a b.
+ * a (..,M,K), b (..,K,N), c and r (..,M,N), bias (..,1,N). */
 typedef struct ck_matmul {
 	ck_view a, b, c, bias, r;
 	bool relu, accumulate;
-	float scale; /* of a b + bias; 1 leaves it as it is */
+	float scale; /* not 0; 1 leaves a b + bias as it is */
 } ck_matmul;
 
 /* a is x or its gradient (N,C,H,W), b is w or its gradient (O,C,kh,kw) or (g,O/g,C/g,kh,kw), c is y or its gradient (N,O,OH,OW):

@@ -33,9 +33,9 @@ static dnnl_status_t md_any(api_md *md, int nd, const dnnl_dims_t dims, dnnl_dat
 	return dnnl_memory_desc_init_by_tag(*md, nd, dims, type, dnnl_format_tag_any);
 }
 
-static dnnl_status_t api_append_sum(dnnl_post_ops_t ops)
+static dnnl_status_t api_append_sum(dnnl_post_ops_t ops, float scale)
 {
-	return dnnl_post_ops_append_sum(ops, 1.f);
+	return dnnl_post_ops_append_sum(ops, scale);
 }
 
 static dnnl_status_t api_append_eltwise(dnnl_post_ops_t ops, dnnl_alg_kind_t kind, float alpha)
@@ -104,9 +104,9 @@ static dnnl_status_t md_any(api_md *md, int nd, const dnnl_dims_t dims, dnnl_dat
 	return dnnl_memory_desc_create_with_tag(md, nd, dims, type, dnnl_format_tag_any);
 }
 
-static dnnl_status_t api_append_sum(dnnl_post_ops_t ops)
+static dnnl_status_t api_append_sum(dnnl_post_ops_t ops, float scale)
 {
-	return dnnl_post_ops_append_sum(ops, 1.f, 0, dnnl_data_type_undef);
+	return dnnl_post_ops_append_sum(ops, scale, 0, dnnl_data_type_undef);
 }
 
 static dnnl_status_t api_append_eltwise(dnnl_post_ops_t ops, dnnl_alg_kind_t kind, float alpha)

@@ -14,7 +14,7 @@ static void forward(const ck_kernel *kernel, const ck_args *a)
 	const ck_vec_act *vec = k->device->vec->act;
 	int64_t tokens = ck_shape_count(k->desc.in[IDS].shape), length = ck_shape_last(k->desc.in[IDS].shape);
 	int64_t cols = ck_shape_last(k->desc.in[WTE].shape);
-	const int32_t *ids = a->in[IDS];                                                  /* (B, T) */
+	const int32_t *ids = a->in[IDS];                                                 /* (B, T) */
 	const ck_stored *wte = a->in[WTE], *wpe = k->desc.attr.bias ? a->in[WPE] : NULL; /* (V, C), (S, C) */
 	ck_stored *y = a->out[0];                                                        /* (B, T, C) */
 	int team = ck__team(k->device, tokens * cols);

@@ -41,8 +41,7 @@ static void backward_rows(const ck_cpu_kernel *k, const ck_args *a, ck_span s, f
 			vec->layer_sums(n, cols, dy + at, x ? x + at : NULL, x ? mean + row : NULL, x ? rstd + row : NULL,
 					dgamma, dbeta);
 		if (dx)
-			vec->layer_gradient(n, cols, dy + at, x + at, a->in[GAMMA], mean + row, rstd + row, dx + at,
-					    a->acc[X]);
+			vec->layer_gradient(n, cols, dy + at, x + at, a->in[GAMMA], mean + row, rstd + row, dx + at, a->acc[X]);
 	}
 }
 

@@ -86,7 +86,8 @@ ck_drop ck__drop(double p, const ck_args *a)
 			 .scale = (float)(1.0 / (1.0 - p))};
 }
 
-void ck__dropout_forward(const ck_device *d, const ck_drop *drop, int64_t n, const ck_stored *x, const ck_stored *r, ck_stored *y)
+void ck__dropout_forward(const ck_device *d, const ck_drop *drop, int64_t n, const ck_stored *x, const ck_stored *r,
+			 ck_stored *y)
 {
 	int team = ck__team(d, n);
 	CK_PARTS(team, part)
@@ -137,7 +138,7 @@ static void epilogue(const struct ck_vec *vec, ck_act act, const ck_drop *drop, 
 void ck__epilogue_backward(const ck_device *d, ck_act act, const ck_drop *drop, int64_t rows, int64_t cols, const ck_stored *dy,
 			   const ck_stored *saved, ck_stored *dz, float *sum, bool acc)
 {
-	enum { ROWS = 8 }; /* done, then summed while they are in the first-level cache */
+	enum { ROWS = 8 };                            /* done, then summed while they are in the first-level cache */
 	if (drop && act != CK_ACT_RELU && cols % 4) { /* a row does not begin at a block of the generator */
 		ck__dropout_backward(d, drop, rows * cols, dy, dz, false);
 		dy = dz, drop = NULL;
@@ -171,8 +172,8 @@ ck_status ck__vec_kernel(ck_device *device, const ck_op_desc *desc, ck_kernel_ru
 {
 	for (int i = 0; i < desc->nin; i++)
 		if (desc->in[i].dtype != CK_F32 && desc->in[i].dtype != CK_I32)
-			return ck_fail(err, CK_USAGE, "device cpu has no %s over %s, only over f32", ck_op_kind_name(desc->kind),
-				       ck_dtype_name(desc->in[i].dtype));
+			return ck_fail(err, CK_USAGE, "device cpu has no %s over %s, only over f32",
+				       ck_op_kind_name(desc->kind), ck_dtype_name(desc->in[i].dtype));
 	ck_cpu_kernel *k = ck_alloc(1, sizeof(*k));
 	k->base.forward = forward;
 	k->base.backward = desc->needs ? backward : NULL;

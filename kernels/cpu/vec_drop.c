@@ -1,53 +1,82 @@
-/* Dropout. The generator of philox.h runs over 16 blocks at a time, with its rounds written out, so that they are vector
- * operations; the 64 words then decide over 64 consecutive elements. */
+/* Dropout. The generator of philox.h runs over BLOCKS counters side by side; its words then decide over WORDS consecutive
+ * elements. Bound by the generator's 20 multiplications of 32 by 32 bits for every 4 elements. */
 #include "kernels/cpu/vec_impl.h"
+#include "kernels/philox.h"
 
-enum { BLOCKS = 16, WORDS = 4 * BLOCKS };
+#ifdef __SSE2__
+#include <immintrin.h>
+#endif
 
-typedef struct philox_state {
-	uint32_t a, b, c, d;
-} philox_state;
+enum { BLOCKS = LANES, WORDS = 4 * BLOCKS };
 
-INLINE philox_state philox_round(philox_state s, uint32_t k0, uint32_t k1)
+#ifdef __SSE2__
+/* 64-bit lanes, whose lower halves count: then one instruction gives a product's both words, and nothing need be moved. */
+enum { HALF = LANES / 2 };
+typedef uint64_t wide __attribute__((vector_size(HALF * sizeof(uint64_t))));
+
+INLINE wide multiply_low(wide a, wide b)
 {
-	uint64_t p = (uint64_t)0xD2511F53u * s.a, q = (uint64_t)0xCD9E8D57u * s.c;
-	return (philox_state){(uint32_t)(q >> 32) ^ s.b ^ k0, (uint32_t)q, (uint32_t)(p >> 32) ^ s.d ^ k1, (uint32_t)p};
+#if defined(__AVX512F__)
+	return (wide)_mm512_mul_epu32((__m512i)a, (__m512i)b);
+#elif defined(__AVX2__)
+	return (wide)_mm256_mul_epu32((__m256i)a, (__m256i)b);
+#else
+	return (wide)_mm_mul_epu32((__m128i)a, (__m128i)b);
+#endif
 }
 
-/* The factors (0 or scale) of elements 4 block .. 4 block + 63. */
-INLINE void draw(const ck_drop *d, uint64_t block, float factor[WORDS])
+/* HALF blocks from `block` on: ck_philox, with the words of each block as two pairs. */
+INLINE void draw_half(const ck_drop *d, uint64_t block, uint64_t *pairs)
 {
-	uint32_t word[4][BLOCKS], k0 = (uint32_t)d->seed, k1 = (uint32_t)(d->seed >> 32), op = d->op, step = d->step;
-	VEC_LOOP
-	for (int i = 0; i < BLOCKS; i++) {
-		uint64_t at = block + (uint64_t)i;
-		philox_state s = {(uint32_t)at, (uint32_t)(at >> 32), op, step};
-#define ROUND(n) s = philox_round(s, k0 + (n)*0x9E3779B9u, k1 + (n)*0xBB67AE85u)
-		ROUND(0u), ROUND(1u), ROUND(2u), ROUND(3u), ROUND(4u);
-		ROUND(5u), ROUND(6u), ROUND(7u), ROUND(8u), ROUND(9u);
-#undef ROUND
-		word[0][i] = s.a, word[1][i] = s.b, word[2][i] = s.c, word[3][i] = s.d;
+	const wide m0 = (wide){0} + 0xD2511F53u, m1 = (wide){0} + 0xCD9E8D57u, low = (wide){0} + 0xFFFFFFFFu;
+	uint32_t k0 = (uint32_t)d->seed, k1 = (uint32_t)(d->seed >> 32);
+	wide a;
+	for (int i = 0; i < HALF; i++)
+		a[i] = block + (uint64_t)i;
+	wide b = a >> 32, c = (wide){0} + d->op, e = (wide){0} + d->step;
+#pragma GCC unroll 10
+	for (int round = 0; round < 10; round++, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u) {
+		wide p = multiply_low(a, m0), q = multiply_low(c, m1);
+		a = (q >> 32) ^ b ^ k0;
+		c = (p >> 32) ^ e ^ k1;
+		b = q;
+		e = p;
 	}
-	uint32_t threshold = d->threshold;
-	float scale = d->scale;
-	VEC_LOOP
-	for (int i = 0; i < BLOCKS; i++) {
-		factor[4 * i] = word[0][i] >= threshold ? scale : 0.0f;
-		factor[4 * i + 1] = word[1][i] >= threshold ? scale : 0.0f;
-		factor[4 * i + 2] = word[2][i] >= threshold ? scale : 0.0f;
-		factor[4 * i + 3] = word[3][i] >= threshold ? scale : 0.0f;
+	wide first = (a & low) | b << 32, second = (c & low) | e << 32;
+	for (int i = 0; i < HALF; i++) {
+		pairs[2 * i] = first[i];
+		pairs[2 * i + 1] = second[i];
 	}
 }
+
+INLINE void draw(const ck_drop *d, uint64_t block, uint32_t word[WORDS])
+{
+	uint64_t pairs[WORDS / 2]; /* little-endian, as all that has SSE2 */
+	draw_half(d, block, pairs);
+	draw_half(d, block + HALF, pairs + WORDS / 4);
+	memcpy(word, pairs, sizeof(pairs));
+}
+#else
+INLINE void draw(const ck_drop *d, uint64_t block, uint32_t word[WORDS])
+{
+	for (int i = 0; i < BLOCKS; i++)
+		ck_philox_block(d->seed, d->step, d->op, block + (uint64_t)i, word + 4 * i);
+}
+#endif
 
 INLINE void drop(const ck_drop *d, int64_t first, int64_t n, const ck_stored *x, const ck_stored *r, ck_stored *y)
 {
+	uint32_t threshold = d->threshold;
+	float scale = d->scale;
 	for (int64_t i = 0; i < n; i += WORDS) {
-		float factor[WORDS];
-		draw(d, (uint64_t)(first + i) / 4, factor);
+		uint32_t word[WORDS];
+		draw(d, (uint64_t)(first + i) / 4, word);
 		int64_t m = n - i < WORDS ? n - i : WORDS;
 		VEC_LOOP
-		for (int64_t j = 0; j < m; j++)
-			put(y, i + j, get(x, i + j) * factor[j] + (r ? get(r, i + j) : 0.0f));
+		for (int64_t j = 0; j < m; j++) {
+			float factor = word[j] >= threshold ? scale : 0.0f;
+			put(y, i + j, get(x, i + j) * factor + (r ? get(r, i + j) : 0.0f));
+		}
 	}
 }
 

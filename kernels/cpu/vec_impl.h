@@ -42,7 +42,7 @@ INLINE void put_gradient(ck_stored *p, int64_t i, float value, bool acc)
 
 #if defined(__AVX512F__)
 enum { LANES = 16 };
-#elif defined(__AVX__)
+#elif defined(__AVX2__)
 enum { LANES = 8 };
 #else
 enum { LANES = 4 };

@@ -41,12 +41,12 @@ INLINE void add_rows(int64_t rows, int64_t cols, const ck_stored *x, const float
 #define TERM(k) (squared ? square(get(x + (k)*cols, c) - mean[c]) : get(x + (k)*cols, c))
 	for (; row + 4 <= rows; row += 4, x += 4 * cols)
 		VEC_LOOP
-		for (int64_t c = 0; c < cols; c++)
-			sum[c] += (TERM(0) + TERM(1)) + (TERM(2) + TERM(3));
+	for (int64_t c = 0; c < cols; c++)
+		sum[c] += (TERM(0) + TERM(1)) + (TERM(2) + TERM(3));
 	for (; row < rows; row++, x += cols)
 		VEC_LOOP
-		for (int64_t c = 0; c < cols; c++)
-			sum[c] += TERM(0);
+	for (int64_t c = 0; c < cols; c++)
+		sum[c] += TERM(0);
 #undef TERM
 }
 
@@ -206,7 +206,7 @@ static void gradient(int64_t rows, int64_t cols, const ck_bn_gradient *g)
 	int dr_mode = !g->dr ? DR_NONE : g->acc_r ? DR_ADD : DR_WRITE;
 	switch ((g->y ? 2 * DR_MODES : 0) + (g->acc_x ? DR_MODES : 0) + dr_mode) {
 #define CASE(relu, acc, mode)                                                                                                  \
-	case (relu) * 2 * DR_MODES + (acc)*DR_MODES + (mode):                                                                  \
+	case (relu)*2 * DR_MODES + (acc)*DR_MODES + (mode):                                                                    \
 		gradient_rows(rows, cols, g, relu, acc, mode);                                                                 \
 		break;
 #define CASES(relu, acc) CASE(relu, acc, DR_NONE) CASE(relu, acc, DR_WRITE) CASE(relu, acc, DR_ADD)
@@ -228,8 +228,8 @@ INLINE lanes load_floats(const float *x, int64_t count)
 	return lanes_of(each);
 }
 
-static void layer(int64_t rows, int64_t cols, float eps, const ck_stored *x, const float *gamma, const float *beta, ck_stored *y,
-		  float *mean, float *rstd)
+static void layer(int64_t rows, int64_t cols, float eps, const ck_stored *x, const float *gamma, const float *beta,
+		  ck_stored *y, float *mean, float *rstd)
 {
 	float inverse = 1.0f / (float)cols;
 	for (int64_t row = 0; row < rows; row++, x += cols, y += cols) {
@@ -249,8 +249,8 @@ static void layer(int64_t rows, int64_t cols, float eps, const ck_stored *x, con
 	}
 }
 
-static void layer_sums(int64_t rows, int64_t cols, const ck_stored *dy, const ck_stored *x, const float *mean, const float *rstd,
-		       float *dgamma, float *dbeta)
+static void layer_sums(int64_t rows, int64_t cols, const ck_stored *dy, const ck_stored *x, const float *mean,
+		       const float *rstd, float *dgamma, float *dbeta)
 {
 	for (int64_t row = 0; row < rows; row++, dy += cols) {
 		if (x) {

@@ -1,7 +1,10 @@
 /* Pools, over the channels of one place: which places of the other side meet there is the op's business (pool.c). */
 #include "kernels/cpu/vec_impl.h"
 
-typedef uint8_t byte_lanes __attribute__((vector_size(LANES)));
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
+
 typedef int32_t int_lanes __attribute__((vector_size(LANES * sizeof(int32_t))));
 
 INLINE int_lanes choose(int_lanes mask, int_lanes yes, int_lanes no)
@@ -9,7 +12,8 @@ INLINE int_lanes choose(int_lanes mask, int_lanes yes, int_lanes no)
 	return (mask & yes) | (~mask & no);
 }
 
-INLINE void max_block(int64_t c, int64_t count, int n, const ck_stored *const *x, const uint8_t *place, ck_stored *y, uint8_t *at)
+INLINE void max_block(int64_t c, int64_t count, int n, const ck_stored *const *x, const uint8_t *place, ck_stored *y,
+		      uint8_t *at)
 {
 	lanes best = load_block(x[0] + c, count, 0);
 	int_lanes where = (int_lanes){0} + place[0];
@@ -32,13 +36,25 @@ static void max(int64_t channels, int n, const ck_stored *const *x, const uint8_
 	VEC_BLOCKS(channels, c, count, { max_block(c, count, n, x, place, y, at); });
 }
 
+/* LANES bytes as integers; by hand, since the compiler takes them one by one. */
+INLINE int_lanes widened(const uint8_t *bytes)
+{
+#if defined(__AVX512F__)
+	return (int_lanes)_mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)bytes));
+#elif defined(__AVX2__)
+	return (int_lanes)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)bytes));
+#else
+	return (int_lanes){bytes[0], bytes[1], bytes[2], bytes[3]};
+#endif
+}
+
 /* The gradients of one place of the other side, where it was chosen. */
 INLINE lanes chosen(const ck_stored *dy, const uint8_t *at, uint8_t place, int64_t count)
 {
-	byte_lanes bytes = {0};
-	memcpy(&bytes, at, (size_t)count);
-	int_lanes hit = __builtin_convertvector(bytes, int_lanes) == place;
-	return (lanes)(hit & (int_lanes)load_block(dy, count, 0));
+	uint8_t padded[16];
+	if (count < LANES)
+		at = memcpy(padded, at, (size_t)count);
+	return (lanes)((widened(at) == place) & (int_lanes)load_block(dy, count, 0));
 }
 
 INLINE void max_gradient(int64_t channels, int n, const ck_stored *const *dy, const uint8_t *const *at, const uint8_t *place,

@@ -106,12 +106,12 @@ static void column_sums(int64_t rows, int64_t cols, int64_t stride, const ck_sto
 	int64_t row = 0;
 	for (; row + 4 <= rows; row += 4, x += 4 * stride)
 		VEC_LOOP
-		for (int64_t c = 0; c < cols; c++)
-			sum[c] += (get(x, c) + get(x + stride, c)) + (get(x + 2 * stride, c) + get(x + 3 * stride, c));
+	for (int64_t c = 0; c < cols; c++)
+		sum[c] += (get(x, c) + get(x + stride, c)) + (get(x + 2 * stride, c) + get(x + 3 * stride, c));
 	for (; row < rows; row++, x += stride)
 		VEC_LOOP
-		for (int64_t c = 0; c < cols; c++)
-			sum[c] += get(x, c);
+	for (int64_t c = 0; c < cols; c++)
+		sum[c] += get(x, c);
 }
 
 const ck_vec_rows VEC(ck__vec_rows) = {

@@ -228,3 +228,20 @@ Test(commands, without_gnuplot_there_is_all_but_the_plots)
 	cr_expect_str_eq(o.files, "ckbench-out ckbench-out/sweep-mlp-1.json ckbench-out/sweep-mlp-1.tsv ");
 	outcome_free(&o);
 }
+
+/* Told beforehand, skipped, and the first that fits takes the place of none. Each layer keeps 8 MiB. */
+Test(commands, what_does_not_fit_is_skipped)
+{
+	const char *command =
+	    "ulimit -v 600000; ck parity mlp:layers=100,width=8,batch=262144 --threads 1 --plans uniform:10 --json r";
+	outcome o = run_well(command);
+	cr_expect(strstr(o.out, "skipping plan none: it needs ") && strstr(o.out, "ulimit -v"), "%s", o.out);
+	char *json = read_output(&o, "r");
+	ck_result *r = read_record(json, command);
+	cr_expect(r->npoints == 2 && r->points[0].status == CK_POINT_SKIPPED && r->points[0].reason && !r->points[0].checked);
+	cr_expect(r->points[1].status == CK_POINT_OK && r->points[1].verdict == CK_BITWISE && r->points[1].checked);
+	cr_expect_str_eq(r->baseline, "uniform:10");
+	ck_result_free(r);
+	free(json);
+	outcome_free(&o);
+}

@@ -116,6 +116,8 @@ Test(records, read_back_to_the_same)
 	cr_assert(read_text(text, &back, &err) == CK_OK, "%s", err.text);
 	char *again = ck_result_json(back);
 	cr_expect_str_eq(again, text);
+	cr_expect(back->points[1].time.at[0] == 1.0 / 3 && back->points[1].live_peak == ((size_t)1 << 52 | 1),
+		  "not to the last bit");
 	free(text);
 	free(again);
 	ck_result_free(r);
