@@ -1,15 +1,19 @@
-/* What can be named on the command line: a model is one line here and one in `ck_models`, a preset is one line. */
+/* What can be named on the command line: models, one word each in meson.build, and presets, one line each here. */
 #include <stddef.h>
 
+#include "models/list.h"
 #include "models/models.h"
 
-extern const ck_model ck_model_mlp, ck_model_cnn, ck_model_transformer;
+/* CK_MODELS(X) is X(mlp) X(cnn) …, made from the list in meson.build. */
+#define X(name) extern const ck_model ck_model_##name;
+CK_MODELS(X)
+#undef X
 
 const ck_model *const ck_models[] = {
-    &ck_model_mlp,
-    &ck_model_cnn,
-    &ck_model_transformer,
-    NULL,
+#define X(name) &ck_model_##name,
+    CK_MODELS(X)
+#undef X
+	NULL,
 };
 
 const ck_preset ck_presets[] = {

@@ -54,6 +54,8 @@ static void check_values(ck_graph *g)
 		const ck_value_info *i = &g->values[v];
 		if (i->nreaders == 0 && i->kind != CK_STASH && v != g->loss)
 			ck_graph_error(g, "%s '%s' is never used; leave it out of the model", ck_kind_name(i->kind), i->name);
+		if (i->kind == CK_BUFFER && i->nreaders > 1) /* else the order of first forwards would matter */
+			ck_graph_error(g, "buffer '%s' belongs to %d ops; give each its own", i->name, i->nreaders);
 		if (i->kind == CK_PARAM)
 			g->parameters += ck_shape_count(i->shape);
 	}

@@ -262,7 +262,9 @@ static ck_status walk_all(walk *k)
 		const ck_instr *in = &k->s->at[k->at];
 		ck_status status = in->code == 'F'   ? walk_forward(k, in->id)
 				   : in->code == 'B' ? walk_backward(k, in->id)
-						     : walk_drop(k, in->id);
+				   : in->code == 'D'
+				       ? walk_drop(k, in->id)
+				       : ck_fail(k->err, CK_USAGE, "instruction %d is none of F, B and D", k->at + 1);
 		if (status != CK_OK)
 			return status;
 	}

@@ -43,6 +43,7 @@ ck_status ck_lower_drops(const ck_graph *g, const ck_schedule *work, ck_schedule
 static void recompute(const ck_graph *g, int from, int to, bool *needed, ck_schedule *work)
 {
 	ck_value output = g->ops[to - 1].out[0];
+	needed[output] = false; /* a later segment's recompute read it; that is past */
 	for (int o = to - 1; o >= from; o--) {
 		ck_reads reads = ck_reads_of(g, (ck_instr){'B', o});
 		for (int k = 0; k < reads.n; k++)

@@ -5,13 +5,19 @@
 #include <string.h>
 
 #include "harness/plan/planner.h"
+#include "harness/plan/planners.h"
 #include "kernels/alloc.h"
 
-extern const ck_planner ck_planner_none, ck_planner_uniform, ck_planner_torch, ck_planner_every, ck_planner_blocks,
-    ck_planner_stages;
+/* CK_PLANNERS(X) is X(none) X(uniform) …, made from the list in meson.build. */
+#define X(name) extern const ck_planner ck_planner_##name;
+CK_PLANNERS(X)
+#undef X
 
 const ck_planner *const ck_planners[] = {
-    &ck_planner_none, &ck_planner_uniform, &ck_planner_torch, &ck_planner_every, &ck_planner_blocks, &ck_planner_stages, NULL,
+#define X(name) &ck_planner_##name,
+    CK_PLANNERS(X)
+#undef X
+	NULL,
 };
 
 static ck_status unknown(const char *name, int length, ck_err *err)

@@ -74,7 +74,8 @@ static ck_status parse_header(const ck_graph *g, const line *l, ck_err *err)
 static ck_status parse_instruction(const ck_graph *g, const line *l, ck_schedule *s, ck_err *err)
 {
 	char code = l->text[0];
-	if (!strchr("FBD", code) || l->length < 3 || l->text[1] != ' ')
+	bool known = code == 'F' || code == 'B' || code == 'D';
+	if (!known || l->length < 3 || l->text[1] != ' ' || memchr(l->text, 0, (size_t)l->length))
 		return ck_fail(err, CK_USAGE, "schedule line %d: '%.*s' is no instruction; write 'F op', 'B op' or 'D value'",
 			       l->number, l->length > 60 ? 60 : l->length, l->text);
 	char *name = ck_text("%.*s", l->length - 2, l->text + 2);

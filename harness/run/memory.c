@@ -66,30 +66,43 @@ static void store(void *host, ck_dtype t, int64_t i, double x)
 	}
 }
 
-static void draw_reals(const ck_value_info *v, ck_init init, uint64_t seed, uint32_t stream, void *host)
+enum { CHUNK = 1 << 18 }; /* elements drawn at a time, a multiple of 4: so no tensor is there twice */
+
+/* Elements first .. first + n - 1, into host[0 .. n - 1]; first is a multiple of 4. */
+static void draw_reals(ck_init init, ck_dtype t, uint64_t seed, uint32_t stream, int64_t first, int64_t n, void *host)
 {
-	int64_t n = ck_shape_count(v->shape);
 #pragma omp parallel for schedule(static)
-	for (int64_t block = 0; block < (n + 3) / 4; block++) {
+	for (int64_t i = 0; i < n; i += 4) {
 		double unit[4];
-		draw_block(seed, stream, block, unit);
+		draw_block(seed, stream, (first + i) / 4, unit);
 		if (init.kind == CK_INIT_NORMAL) {
 			normal_pair(unit);
 			normal_pair(unit + 2);
 		}
-		for (int k = 0; k < 4 && 4 * block + k < n; k++)
-			store(host, v->dtype, 4 * block + k, real_start(init, unit, k));
+		for (int k = 0; k < 4 && i + k < n; k++)
+			store(host, t, i + k, real_start(init, unit, k));
 	}
 }
 
-static void draw_integers(const ck_value_info *v, uint64_t seed, uint32_t stream, int32_t *host)
+static void draw_integers(int64_t range, uint64_t seed, uint32_t stream, int64_t first, int64_t n, int32_t *host)
 {
-	int64_t n = ck_shape_count(v->shape);
 	for (int64_t i = 0; i < n; i++) {
 		double unit[4];
-		draw_block(seed, stream, i / 4, unit);
-		host[i] = (int32_t)(unit[i % 4] * (double)v->range);
+		draw_block(seed, stream, (first + i) / 4, unit);
+		host[i] = (int32_t)(unit[i % 4] * (double)range);
 	}
+}
+
+static void fill_chunk(const ck_value_info *v, uint64_t seed, uint32_t stream, int64_t first, int64_t n, void *host)
+{
+	ck_init init = v->kind == CK_INPUT ? (ck_init){CK_INIT_NORMAL, 1} : v->init;
+	if (v->kind == CK_INPUT && v->dtype == CK_I32)
+		draw_integers(v->range, seed, stream, first, n, host);
+	else if (init.kind == CK_INIT_NORMAL || init.kind == CK_INIT_UNIFORM)
+		draw_reals(init, v->dtype, seed, stream, first, n, host);
+	else
+		for (int64_t i = 0; i < n; i++)
+			store(host, v->dtype, i, init.kind == CK_INIT_ONE);
 }
 
 static void start_value(ck_memory *m, const ck_layout *l, ck_value v, uint64_t seed, const void *given)
@@ -102,17 +115,14 @@ static void start_value(ck_memory *m, const ck_layout *l, ck_value v, uint64_t s
 		return;
 	}
 	uint32_t stream = XXH32(info->name, strlen(info->name), 0);
-	void *host = ck_alloc(1, info->bytes);
-	if (info->kind == CK_INPUT && info->dtype == CK_I32)
-		draw_integers(info, seed, stream, host);
-	else if (info->kind == CK_INPUT)
-		draw_reals(info, (ck_init){CK_INIT_NORMAL, 1}, seed, stream, host);
-	else if (info->init.kind == CK_INIT_NORMAL || info->init.kind == CK_INIT_UNIFORM)
-		draw_reals(info, info->init, seed, stream, host);
-	else if (info->init.kind == CK_INIT_ONE)
-		for (int64_t i = 0; i < ck_shape_count(info->shape); i++)
-			store(host, info->dtype, i, 1);
-	s->backend->write(s->device, to, host, info->bytes);
+	int64_t count = ck_shape_count(info->shape);
+	size_t each = ck_dtype_size(info->dtype);
+	void *host = ck_alloc(CHUNK, each);
+	for (int64_t first = 0; first < count; first += CHUNK) {
+		int64_t n = count - first < CHUNK ? count - first : CHUNK;
+		fill_chunk(info, seed, stream, first, n, host);
+		s->backend->write(s->device, to + (size_t)first * each, host, (size_t)n * each);
+	}
 	free(host);
 }
 

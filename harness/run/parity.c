@@ -64,8 +64,7 @@ static void take_random(taker *t, const ck_step *step)
 	const ck_graph *g = t->s->graph;
 	for (int o = 0; o < g->nops; o++)
 		t->o->has[CK_DIGEST_RANDOM] = t->o->has[CK_DIGEST_RANDOM] || g->ops[o].contract.random;
-	const uint64_t position[3] = {step->seed, step->step, step->random_position};
-	XXH3_128bits_update(t->kind[CK_DIGEST_RANDOM], position, sizeof position);
+	XXH3_128bits_update(t->kind[CK_DIGEST_RANDOM], &step->random_draws, sizeof step->random_draws);
 }
 
 static void take_all(taker *t, const ck_program *p, const ck_memory *m, const ck_step *step)
@@ -96,13 +95,35 @@ static XXH3_state_t *new_state(void)
 	return x;
 }
 
+/* What no step may change: parameters and the batch. */
+static uint64_t digest_start(const ck_program *p, const ck_memory *m)
+{
+	const ck_session *s = p->session;
+	void *chunk = ck_alloc(1, CHUNK);
+	XXH64_hash_t hash = 0;
+	for (int v = 0; v < s->graph->nvalues; v++) {
+		const ck_value_info *info = &s->graph->values[v];
+		size_t bytes = info->kind == CK_PARAM || info->kind == CK_INPUT ? info->bytes : 0;
+		for (size_t done = 0; done < bytes; done += CHUNK) {
+			size_t n = bytes - done < CHUNK ? bytes - done : CHUNK;
+			s->backend->read(s->device, chunk, (char *)ck_program_value(p, m, v) + done, n);
+			hash = XXH3_64bits_withSeed(chunk, n, hash);
+		}
+	}
+	free(chunk);
+	return hash;
+}
+
 ck_status ck_outcome_take(const ck_program *p, ck_memory *m, uint64_t seed, ck_outcome *o, ck_err *err)
 {
 	const ck_session *s = p->session;
 	*o = (ck_outcome){.finite = true, .nvalues = s->graph->nvalues};
 	ck_step step = {.seed = seed, .check = true};
 	ck_memory_reset(m, &p->layout, seed);
+	uint64_t start = digest_start(p, m);
 	ck_status status = ck_program_run(p, m, &step, err);
+	if (status == CK_OK && digest_start(p, m) != start)
+		status = ck_fail(err, CK_FAILED, "the step changed a parameter or the batch; this is a fault of ckbench");
 	if (status != CK_OK)
 		return status;
 	o->value = ck_alloc((size_t)s->graph->nvalues, sizeof *o->value);
@@ -135,7 +156,7 @@ static void name_difference(const ck_graph *g, const ck_outcome *a, const ck_out
 			n++;
 		}
 	if (first == CK_NONE) {
-		ck_fail(why, CK_FAILED, "the random stream's position differs from plan none's");
+		ck_fail(why, CK_FAILED, "what was drawn from the random stream differs from plan none's");
 		return;
 	}
 	const char *what = g->values[first].kind == CK_BUFFER ? "buffer" : first == g->loss ? "the loss," : "the gradient of";

@@ -1,7 +1,7 @@
 /* One training step: the program's calls, in order. Nothing here allocates unless the step is a checked one. */
-#define _POSIX_C_SOURCE 199309L
-#include <time.h>
+#include <xxhash.h>
 
+#include "harness/run/measure.h"
 #include "harness/run/program.h"
 
 static void *at(const ck_memory *m, size_t offset)
@@ -9,11 +9,11 @@ static void *at(const ck_memory *m, size_t offset)
 	return offset == CK_NOWHERE ? NULL : m->base + offset;
 }
 
-static double now(void)
+/* First forwards may come in any order, so that their hashes are summed. */
+static uint64_t hash_draw(const ck_args *a, int64_t elements)
 {
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+	const uint64_t draw[] = {a->seed, a->step, a->op, (uint64_t)elements};
+	return XXH3_64bits(draw, sizeof draw);
 }
 
 static ck_args arguments(const ck_memory *m, const ck_call *c, const ck_op_info *op, const ck_step *step)
@@ -40,11 +40,11 @@ static void run_call(const ck_program *p, ck_memory *m, const ck_call *c, ck_ste
 	const ck_op_info *op = &s->graph->ops[c->id];
 	const ck_kernel *k = s->kernels[c->id];
 	ck_args a = arguments(m, c, op, step);
-	double start = step->op_seconds ? now() : 0;
+	double start = step->op_seconds ? ck_seconds_now() : 0;
 	if (c->code == 'F') {
 		k->forward(k, &a);
 		if (op->contract.random && !c->recompute)
-			step->random_position += (uint64_t)ck_shape_count(op->desc.out[0].shape);
+			step->random_draws += hash_draw(&a, ck_shape_count(op->desc.out[0].shape));
 	} else {
 		for (int i = 0; i < op->desc.nin; i++)
 			if (c->zero[i])
@@ -54,7 +54,7 @@ static void run_call(const ck_program *p, ck_memory *m, const ck_call *c, ck_ste
 	if (step->op_seconds) {
 		if (s->backend->sync)
 			s->backend->sync(s->device);
-		step->op_seconds[c->code == 'F' ? c->id : s->graph->nops + c->id] += now() - start;
+		step->op_seconds[c->code == 'F' ? c->id : s->graph->nops + c->id] += ck_seconds_now() - start;
 	}
 }
 
@@ -82,7 +82,7 @@ static ck_status run_watched(const ck_program *p, ck_memory *m, ck_step *step, c
 ck_status ck_program_run(const ck_program *p, ck_memory *m, ck_step *step, ck_err *err)
 {
 	const ck_session *s = p->session;
-	step->random_position = 0;
+	step->random_draws = 0;
 	if (step->check)
 		return run_watched(p, m, step, err);
 	for (int i = 0; i < p->ncalls; i++)

@@ -73,11 +73,13 @@ static ck_status trespass(const ck_watch *w, const ck_call *c, int slot, size_t 
 /* A result takes its lines: they are free, or its own (added to), or `victim`'s, as a whole (in place). */
 static ck_status take(ck_watch *w, const ck_call *c, int slot, size_t offset, size_t bytes, int victim, ck_err *err)
 {
-	if (offset == CK_NOWHERE || owns(w, slot, offset, bytes))
+	if (offset == CK_NOWHERE)
 		return CK_OK;
 	if (offset % CK_ALIGN || offset + bytes > w->m->bytes)
 		return ck_fail(err, CK_FAILED, "%c %s: offset %zu is out of the arena; this is a fault of ckbench", c->code,
 			       w->g->ops[c->id].name, offset);
+	if (owns(w, slot, offset, bytes))
+		return CK_OK;
 	if (victim != CK_NONE && bytes == slot_bytes(w, victim) && owns(w, victim, offset, bytes)) {
 		own(w, slot, offset, bytes);
 		return CK_OK;
@@ -195,6 +197,7 @@ ck_watch *ck__watch_open(const ck_program *p, ck_memory *m)
 			w->owned += slot_bytes(w, v);
 		}
 	w->peak = w->owned;
+	poison(w, p->layout.persistent[w->g->loss], slot_bytes(w, w->g->loss));
 	return w;
 }
 

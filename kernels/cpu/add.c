@@ -1,5 +1,5 @@
-/* ADD: y = a + b, and FLATTEN: the same bytes under another shape. Their gradients are passed on unchanged; an executor that lets
- * the gradient take over the output gradient's buffer pays nothing for it. */
+/* ADD: y = a + b, and FLATTEN: the same bytes under another shape. Their gradients are passed on unchanged; an executor that
+ * lets the gradient take over the output gradient's buffer pays nothing for it. */
 #include "kernels/cpu/parallel.h"
 
 static void add_forward(const ck_kernel *kernel, const ck_args *a)

@@ -83,7 +83,9 @@ ck_status ck__cpu_scores(ck_device *device, const ck_op_desc *desc, ck_kernel **
 {
 	if (!(fabs(desc->attr.scale) > 0))
 		return ck_fail(err, CK_USAGE, "device cpu has no scores with scale %g: it must not be 0", desc->attr.scale);
-	ck_product_kernel *k = ck__product_new(device, desc);
+	ck_product_kernel *k;
+	if (ck__product_new(device, desc, &k, err) != CK_OK)
+		return CK_USAGE;
 	attention_shape s = shape_of(desc, 0);
 	ck_view head = rows(&s, 3), ds = square(&s);
 	float scale = (float)desc->attr.scale;
@@ -119,7 +121,9 @@ static void wsum_backward(const ck_kernel *kernel, const ck_args *a)
 
 ck_status ck__cpu_wsum(ck_device *device, const ck_op_desc *desc, ck_kernel **kernel, ck_err *err)
 {
-	ck_product_kernel *k = ck__product_new(device, desc);
+	ck_product_kernel *k;
+	if (ck__product_new(device, desc, &k, err) != CK_OK)
+		return CK_USAGE;
 	attention_shape s = shape_of(desc, 1);
 	ck_view head = rows(&s, 3), p = square(&s), y = rows(&s, 1);
 	k->base.base.forward = wsum_forward;

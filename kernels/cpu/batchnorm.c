@@ -1,8 +1,8 @@
 /* BATCHNORM, with ReLU and a residual in the same pass: y = act(gamma (x - mean) rstd + beta + r).
  *
- * Bound by memory. Forward: one reading for the moments, one reading and writing to normalise. Backward: one reading of dy, y and
- * x for the two sums, one more to write dx (and dr, the masked dy). The second pass walks backwards, so that what the first
- * left in cache is met first. Rows are split over threads; per-thread results are merged in thread order. */
+ * Bound by memory. Forward: one reading for the moments, one reading and writing to normalise. Backward: one reading of dy, y
+ * and x for the two sums, one more to write dx (and dr, the masked dy). The second pass walks backwards, so that what the
+ * first left in cache is met first. Rows are split over threads; per-thread results are merged in thread order. */
 #include <math.h>
 #include <string.h>
 

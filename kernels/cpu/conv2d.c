@@ -54,6 +54,14 @@ static ck_view filter(const ck_tensor_desc *t, int64_t groups)
 			 .pack = true};
 }
 
+/* Whether the weight gradient is faster (by a tenth to a half) over blocked copies of x and dy: with strides, where oneDNN's kernel
+ * for plain ones gathers from x, and with channels enough to fill a block of 16. */
+static bool blocked_pays(const ck_conv *c)
+{
+	int window = c->b.nd - 2;
+	return c->stride > 1 && c->b.d[window] * c->b.d[window + 1] > 1 && c->b.nd == 4 && c->a.d[1] >= 16 && c->c.d[1] >= 16;
+}
+
 static ck_status make(ck_product_kernel *k, ck_err *err)
 {
 	const ck_op_desc *d = &k->base.desc;
@@ -67,6 +75,7 @@ static ck_status make(ck_product_kernel *k, ck_err *err)
 	if (d->attr.bias)
 		with_bias.bias = (ck_view){.dtype = d->in[B].dtype, .nd = 1, .d = {c.c.d[1]}, .stride = {1}};
 	dx.pass = CK_CONV_DATA, dw.pass = CK_CONV_WEIGHTS;
+	dw.a.pack = dw.c.pack = blocked_pays(&dw);
 	ck_status status = ck__prim_conv(k->base.device->dnnl, &with_bias, &k->forward, err);
 	if (status == CK_OK && ck__wants(d, X))
 		status = ck__prim_conv(k->base.device->dnnl, &dx, &k->gradient[DX][false], err);
@@ -79,10 +88,12 @@ static ck_status make(ck_product_kernel *k, ck_err *err)
 
 ck_status ck__cpu_conv2d(ck_device *device, const ck_op_desc *desc, ck_kernel **kernel, ck_err *err)
 {
-	ck_product_kernel *k = ck__product_new(device, desc);
+	ck_product_kernel *k;
+	if (ck__product_new(device, desc, &k, err) != CK_OK)
+		return CK_USAGE;
 	k->base.base.forward = forward;
 	k->base.base.backward = desc->needs ? backward : NULL;
 	if (ck__wants(desc, X))
-		k->ahead = ck__product_align((size_t)ck_shape_count(desc->in[X].shape) * ck_dtype_size(desc->in[X].dtype));
+		k->ahead[DX] = ck__product_align((size_t)ck_shape_count(desc->in[X].shape) * ck_dtype_size(desc->in[X].dtype));
 	return ck__product_finish(k, make(k, err), kernel);
 }

@@ -113,12 +113,14 @@ static ck_status make(ck_product_kernel *k, ck_err *err)
 
 ck_status ck__cpu_linear(ck_device *device, const ck_op_desc *desc, ck_kernel **kernel, ck_err *err)
 {
-	ck_product_kernel *k = ck__product_new(device, desc);
+	ck_product_kernel *k;
+	if (ck__product_new(device, desc, &k, err) != CK_OK)
+		return CK_USAGE;
 	linear_shape s = shape_of(desc);
 	k->base.base.forward = forward;
 	k->base.base.backward = desc->needs ? backward : NULL;
 	bool inner = desc->needs & ~(s.residual < 0 ? 0u : 1u << s.residual);
 	if (inner && (s.act != CK_ACT_NONE || s.dropout))
-		k->ahead = ck__product_align((size_t)(s.m * s.n) * ck_dtype_size(desc->out[0].dtype));
+		k->ahead[DX] = k->ahead[DW] = ck__product_align((size_t)(s.m * s.n) * ck_dtype_size(desc->out[0].dtype));
 	return ck__product_finish(k, make(k, err), kernel);
 }

@@ -56,8 +56,8 @@ void ck__column_sums(const ck_device *d, int64_t rows, int64_t cols, const ck_st
 
 /* A linear op's backward before its matrix products, in one pass over (rows, cols):
  *     dz = act'(saved) dropout'(dy)   and   sum[c] (+)= column sums of dz.
- * drop NULL: no dropout. sum NULL: no bias gradient. dz may be dy. For ReLU `saved` is the op's output after dropout: where that
- * is positive both let the gradient through. */
+ * drop NULL: no dropout. sum NULL: no bias gradient. dz may be dy. For ReLU `saved` is the op's output after dropout: where
+ * that is positive both let the gradient through. */
 void ck__epilogue_backward(const ck_device *d, ck_act act, const ck_drop *drop, int64_t rows, int64_t cols, const ck_stored *dy,
 			   const ck_stored *saved, ck_stored *dz, float *sum, bool acc);
 

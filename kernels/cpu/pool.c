@@ -1,8 +1,8 @@
 /* MAXPOOL and AVGPOOL over NHWC images.
  *
  * Both directions gather: an output place collects the inputs in its window, and in the backward an input place collects the
- * outputs whose windows hold it, in row-major order. So each place is written once, by one thread, with no zeroing before and no
- * two threads adding to one place. A gather is a list of pointers to channel vectors; the vector kernels do the rest. */
+ * outputs whose windows hold it, in row-major order. So each place is written once, by one thread, with no zeroing before and
+ * no two threads adding to one place. A gather is a list of pointers to channel vectors; the vector kernels do the rest. */
 #include "kernels/cpu/parallel.h"
 
 typedef struct ck_pool {

@@ -13,11 +13,16 @@ static void destroy(ck_cpu_kernel *kernel)
 	free(k);
 }
 
-ck_product_kernel *ck__product_new(ck_device *device, const ck_op_desc *desc)
+ck_status ck__product_new(ck_device *device, const ck_op_desc *desc, ck_product_kernel **kernel, ck_err *err)
 {
+	for (int i = 0; i < desc->nin; i++)
+		if (desc->in[i].dtype != CK_F32)
+			return ck_fail(err, CK_USAGE, "device cpu has no %s over %s, only over f32",
+				       ck_op_kind_name(desc->kind), ck_dtype_name(desc->in[i].dtype));
 	ck_product_kernel *k = ck_alloc(1, sizeof(*k));
 	k->base = (ck_cpu_kernel){.destroy = destroy, .device = device, .desc = *desc};
-	return k;
+	*kernel = k;
+	return CK_OK;
 }
 
 ck_status ck__product_finish(ck_product_kernel *k, ck_status status, ck_kernel **kernel)
@@ -28,18 +33,18 @@ ck_status ck__product_finish(ck_product_kernel *k, ck_status status, ck_kernel *
 	}
 	size_t most = 0;
 	for (int i = 0; i < 4; i++) {
-		size_t bytes = ck__prim_workspace(k->gradient[i / 2][i % 2]);
+		size_t bytes = k->ahead[i / 2] + ck__prim_workspace(k->gradient[i / 2][i % 2]);
 		most = bytes > most ? bytes : most;
 	}
 	k->base.base.workspace_forward = ck__prim_workspace(k->forward);
-	k->base.base.workspace_backward = k->ahead + most;
+	k->base.base.workspace_backward = most;
 	*kernel = &k->base.base;
 	return CK_OK;
 }
 
 void ck__product_gradient(const ck_product_kernel *k, int which, bool added, const void *const at[CK_PLACES], void *workspace)
 {
-	ck__prim_run(k->gradient[which][added], at, workspace ? (char *)workspace + k->ahead : NULL);
+	ck__prim_run(k->gradient[which][added], at, workspace ? (char *)workspace + k->ahead[which] : NULL);
 }
 
 ck_status ck__product_matmul(ck_product_kernel *k, int which, bool wanted, ck_matmul m, ck_err *err)

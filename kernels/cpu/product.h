@@ -10,10 +10,11 @@ typedef struct ck_product_kernel {
 	ck_cpu_kernel base;
 	ck_prim *forward;
 	ck_prim *gradient[2][2]; /* [which][added]; NULL when not needed */
-	size_t ahead;            /* bytes of the backward's workspace before the products' */
+	size_t ahead[2];         /* bytes of the backward's workspace that gradient[which] must leave alone, before its own */
 } ck_product_kernel;
 
-ck_product_kernel *ck__product_new(ck_device *device, const ck_op_desc *desc);
+/* Begins prepare. CK_USAGE when some tensor is not float32: the passes beside the products know no other. */
+ck_status ck__product_new(ck_device *device, const ck_op_desc *desc, ck_product_kernel **k, ck_err *err);
 
 /* Ends prepare: `status` is that of making the primitives. Hands the kernel over, or frees it. */
 ck_status ck__product_finish(ck_product_kernel *k, ck_status status, ck_kernel **kernel);

@@ -7,12 +7,12 @@
  * A kernel here runs in the calling thread over the span that it is given, draws no memory and keeps no state. Threads stand
  * around them: parallel.h has whole-tensor forms of the common ones, and what an op needs to split its work itself.
  *
- * Any output may be the very same pointer as any input (in place); they may not overlap otherwise. Sums are formed in an order
- * that depends on the extents alone, never on addresses. NaNs in the input come out as NaNs.
+ * Any output may be the very same pointer as any input (in place); they may not overlap otherwise. Sums are formed in an
+ * order that depends on the extents alone, never on addresses. NaNs in the input come out as NaNs.
  *
  * ck_stored is how a tensor's elements lie in memory; all arithmetic, parameters of norms, statistics and partial sums are
- * float32. A second storage type (bf16, f16) is a second build of the same sources with another ck_stored and its get() and put()
- * in vec_impl.h. */
+ * float32. A second storage type (bf16, f16) is a second build of the same sources with another ck_stored and its get() and
+ * put() in vec_impl.h. */
 #ifndef CK_VEC_H
 #define CK_VEC_H
 
@@ -29,8 +29,8 @@ typedef struct ck_drop {
 } ck_drop;
 
 typedef struct ck_vec_act {
-	/* By ck_act. forward: y = act(x). backward: dx = dy act', added to dx with acc. `saved` is what the derivative is found from:
-	 * y for ReLU, x for both GELUs, unused (may be NULL) for none. */
+	/* By ck_act. forward: y = act(x). backward: dx = dy act', added to dx with acc. `saved` is what the derivative is
+	 * found from: y for ReLU, x for both GELUs, unused (may be NULL) for none. */
 	void (*forward[4])(int64_t n, const ck_stored *x, ck_stored *y);
 	void (*backward[4])(int64_t n, const ck_stored *dy, const ck_stored *saved, ck_stored *dx, bool acc);
 	void (*add)(int64_t n, const ck_stored *a, const ck_stored *b, ck_stored *y); /* y = a + b */
@@ -59,9 +59,9 @@ typedef struct ck_vec_rows {
 } ck_vec_rows;
 
 typedef struct ck_vec_pool {
-	/* One place of `channels` values, out of n places of the other side; `place` is the position in the window that joins them.
-	 * max: y, and in `at` whose it was. max_backward: dx (+)= sum of dy[k] where at[k] is place[k]. sum: y (+)= scale times
-	 * the sum of x[k]. */
+	/* One place of `channels` values, out of n places of the other side; `place` is the position in the window that joins
+	 * them. max: y, and in `at` whose it was. max_backward: dx (+)= sum of dy[k] where at[k] is place[k]. sum: y (+)=
+	 * scale times the sum of x[k]. */
 	void (*max)(int64_t channels, int n, const ck_stored *const *x, const uint8_t *place, ck_stored *y, uint8_t *at);
 	void (*max_backward)(int64_t channels, int n, const ck_stored *const *dy, const uint8_t *const *at,
 			     const uint8_t *place, ck_stored *dx, bool acc);

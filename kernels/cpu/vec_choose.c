@@ -1,4 +1,5 @@
-/* Which build of the vector kernels this processor runs. A build for a new instruction set is a line here and one in meson.build. */
+/* Which build of the vector kernels this processor runs. A build for a new instruction set is a line here and one in
+ * meson.build. */
 #include "kernels/cpu/vec.h"
 
 extern const struct ck_vec ck__vec_base;

@@ -11,8 +11,8 @@
 #define VEC_NAME(name, suffix) VEC_JOIN(name, suffix)
 #define VEC(name) VEC_NAME(name, CK_VEC_SUFFIX) /* ck__vec becomes ck__vec_v4 */
 
-/* Iterations of the loop that follows depend on nothing that another one wrote, also when an output is an input: so the compiler
- * needs no test for overlap, which in-place calls would fail. */
+/* Iterations of the loop that follows depend on nothing that another one wrote, also when an output is an input: so the
+ * compiler needs no test for overlap, which in-place calls would fail. */
 #define VEC_LOOP _Pragma("omp simd")
 
 #define INLINE static inline __attribute__((always_inline))
@@ -34,11 +34,12 @@ INLINE void put_gradient(ck_stored *p, int64_t i, float value, bool acc)
 	put(p, i, acc ? get(p, i) + value : value);
 }
 
-/* ---- blocks: for what goes along a row ---------------------------------------------------------------------------------------
+/* ---- blocks: for what goes along a row ------------------------------------------------------------------------------------
  *
- * A row is worked through one vector register at a time; partial sums stay apart by lane and are added as a tree at the end. The
- * last block of a row may be short: it is padded with what changes nothing. (Left to the compiler, lanes are added one after the
- * other, and the rest of a row is done element by element: for rows of a few hundred elements that costs as much as all else.) */
+ * A row is worked through one vector register at a time; partial sums stay apart by lane and are added as a tree at the end.
+ * The last block of a row may be short: it is padded with what changes nothing. (Left to the compiler, lanes are added one
+ * after the other, and the rest of a row is done element by element: for rows of a few hundred elements that costs as much as
+ * all else.) */
 
 #if defined(__AVX512F__)
 enum { LANES = 16 };
@@ -49,7 +50,8 @@ enum { LANES = 4 };
 #endif
 typedef float lanes __attribute__((vector_size(LANES * sizeof(float))));
 
-/* `VEC_BLOCKS(n, i, count, statements)` runs the statements for each block: at i, with `count` elements, a constant in full ones. */
+/* `VEC_BLOCKS(n, i, count, statements)` runs the statements for each block: at i, with `count` elements, a constant in full
+ * ones. */
 #define VEC_BLOCKS(n, i, count, ...)                                                                                           \
 	do {                                                                                                                   \
 		int64_t i = 0;                                                                                                 \

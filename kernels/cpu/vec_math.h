@@ -1,11 +1,12 @@
 /* exp and the GELUs, as straight-line float32 code that the compiler can vectorise.
  *
- * Errors over all of float32, found against double libm: exp 1 ulp where the result is normal, erf 1.5 ulp; the GELUs within
- * 2 epsilon of max(|x|, |result|). NaN gives NaN. */
+ * Largest errors over float32, found against double libm: exp 0.7 epsilon of the result; GELUs 2.1 epsilon of |x|, their slopes 2
+ * epsilon of 1. NaN gives NaN. */
 #ifndef CK_VEC_MATH_H
 #define CK_VEC_MATH_H
 
 #include <math.h>
+#include <stdint.h>
 #include <string.h>
 
 /* exp(x) for x up to 88: the caller sees to that. Where the result would be subnormal it is 0.
@@ -30,12 +31,13 @@ static inline __attribute__((always_inline)) float vec_exp(float x)
 	return x < -87.0f ? 0.0f : p * power; /* below, 2^n is not what the bits say */
 }
 
-/* With 0.5 (1 + tanh(u)) = 1 / (1 + exp(-2u)), the tanh form is x / (1 + exp(-2u)): no tanh, and no cancellation. */
+/* With 0.5 (1 + tanh(u)) = 1 / (1 + exp(-2u)), the tanh form is x / (1 + exp(-2u)): no tanh, and no cancellation. This is
+ * exp(-2u); below x = -10 it stays as it is there, 1e38, so that it is finite. */
 static inline __attribute__((always_inline)) float vec_gelu_tanh_exponential(float x)
 {
 	const float a = -1.5957691216f, b = 0.044715f; /* -2 sqrt(2 / pi) */
-	float u = a * x * (b * x * x + 1.0f);
-	return vec_exp(u > 88.0f ? 88.0f : u);
+	x = x < -10.0f ? -10.0f : x;
+	return vec_exp(a * x * (b * x * x + 1.0f));
 }
 
 static inline __attribute__((always_inline)) float vec_gelu_tanh(float x)
@@ -46,6 +48,8 @@ static inline __attribute__((always_inline)) float vec_gelu_tanh(float x)
 static inline __attribute__((always_inline)) float vec_gelu_tanh_slope(float x)
 {
 	const float a = 1.5957691216f, b = 0.044715f;
+	x = x < -10.0f ? -10.0f : x; /* 0 from there on, and 1 */
+	x = x > 10.0f ? 10.0f : x;
 	float e = vec_gelu_tanh_exponential(x);
 	float s = 1.0f / (1.0f + e);
 	return s + x * (s * (e * s)) * (a * (3.0f * b * x * x + 1.0f));

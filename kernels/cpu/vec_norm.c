@@ -1,9 +1,10 @@
 /* Batch norm and layer norm.
  *
- * Sums down columns go in blocks of rows that stay in the first-level cache: within a block four rows are added at a time, and
- * block sums are added to the total, so that rounding grows with the number of blocks and not of rows. The variance is taken
- * around each block's own mean while the block is in cache, and blocks are merged by the formula of Chan, Golub and LeVeque
- * ("Updating formulae and a pairwise algorithm for computing sample variances", 1979): one pass over memory, no cancellation. */
+ * Sums down columns go in blocks of rows that stay in the first-level cache: within a block four rows are added at a time,
+ * and block sums are added to the total, so that rounding grows with the number of blocks and not of rows. The variance is
+ * taken around each block's own mean while the block is in cache, and blocks are merged by the formula of Chan, Golub and
+ * LeVeque ("Updating formulae and a pairwise algorithm for computing sample variances", 1979): one pass over memory, no
+ * cancellation. */
 #include <math.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* XENT: mean over rows of lse - logit[target], where lse = log(sum(exp(logits))) is stashed, so that the backward needs one pass:
- * dlogits = (exp(logits - lse) - [target]) dloss / rows, in place if asked. Bound by memory: one reading forward, one reading and
- * one writing backward. */
+/* XENT: mean over rows of lse - logit[target], where lse = log(sum(exp(logits))) is stashed, so that the backward needs one
+ * pass: dlogits = (exp(logits - lse) - [target]) dloss / rows, in place if asked. Bound by memory: one reading forward, one
+ * reading and one writing backward. */
 #include "kernels/cpu/parallel.h"
 
 enum { LOGITS, TARGET };

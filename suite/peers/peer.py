@@ -127,20 +127,28 @@ def compare_plain(options, model):
     return rows
 
 
-def compare_checkpointed(options, model, rows):
-    """Both sides' own step without checkpointing is the unit of each overhead."""
+def compare_checkpointed(options, model, plain):
+    """Rows by side and plan. A side's overheads are over its own plan none of the same rounds."""
     segments = [int(k) for k in options.segments.split(",")]
-    mode = min((m for m in MODES[CASES[model][0]] if "--compile" not in m), key=lambda m: rows[m]["median"])
-    ours = ckbench(options, model, ["none"] + [f"{planner}:{k}" for k in segments for planner in ("torch", "uniform")])
-    peer = {f"segments {k}": torch(options, model, f"{mode} --segments {k}") for k in segments}
-    peer = {"none": torch(options, model, mode), **peer}
+    mode = min((m for m in MODES[CASES[model][0]] if "--compile" not in m), key=lambda m: plain[m]["median"])
+    flags = {"none": mode, **{f"segments {k}": f"{mode} --segments {k}" for k in segments}}
+    plans = ["none", *(f"{planner}:{k}" for planner in ("torch", "uniform") for k in segments)]
+    results = {named(mode): {plan: [] for plan in flags}, "ckbench": {plan: [] for plan in plans}}
+    for number in range(options.rounds):
+        print(f"{model}, checkpointed: round {number + 1} of {options.rounds}", file=sys.stderr)
+        for plan in flags:
+            results[named(mode)][plan].append(torch(options, model, flags[plan]))
+        for plan, result in ckbench(options, model, plans).items():
+            results["ckbench"][plan].append(result)
+
     print_heading(f"{model}: checkpointed (torch:K is checkpoint_sequential's own partition)")
-    for name, results in ((named(mode), peer), ("ckbench", ours)):
-        for plan, row in results.items():
-            over = 100 * (row["median"] / results["none"]["median"] - 1)
-            saved = (results["none"]["peak"] - row["peak"]) / MIB
-            print_row(f"{name} {plan}", row, "" if plan == "none" else f"{over:+.0f} % time, {-saved:+.0f} MiB")
-    return {named(mode): peer, "ckbench": ours}
+    sides = {side: {plan: combine(r) for plan, r in by_plan.items()} for side, by_plan in results.items()}
+    for side, rows in sides.items():
+        for plan, row in rows.items():
+            slower = 100 * (row["median"] / rows["none"]["median"] - 1)
+            larger = (row["peak"] - rows["none"]["peak"]) / MIB
+            print_row(f"{side} {plan}", row, "" if plan == "none" else f"{slower:+.0f} % time, {larger:+.0f} MiB")
+    return sides
 
 
 def main():

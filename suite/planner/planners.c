@@ -153,6 +153,27 @@ Test(planners, knobs_out_of_range_are_refused)
 	ck_graph_free(g);
 }
 
+/* A recompute makes what its backwards read and no more. ReLU's backward reads its output, so that in a chain of linear + ReLU a segment's
+ * output serves for its last op, and only those before it run again. */
+Test(planners, nothing_is_recomputed_needlessly)
+{
+	static const struct {
+		const char *plan;
+		int ops;
+	} cases[] = {
+	    {"every:1", 0}, {"every:2", 4},  {"every:5", 4}, {"uniform:2", 4},
+	    {"torch:3", 4}, {"blocks:9", 0}, {"stages", 2}, /* loss, logits */
+	};
+	ck_graph *g = build("mlp:layers=10,width=8,inputs=8,classes=8,batch=4");
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		ck_trace t = trace_of(g, cases[i].plan);
+		cr_expect(t.recomputed_ops == cases[i].ops, "%s: %d ops run again, should be %d", cases[i].plan,
+			  t.recomputed_ops, cases[i].ops);
+		ck_trace_free(&t);
+	}
+	ck_graph_free(g);
+}
+
 /* More segments hold less at the peak, on models whose activations matter; and FLOPs add up. */
 Test(planners, recomputing_saves)
 {

@@ -264,3 +264,49 @@ Test(random_schedules, text_form_goes_both_ways, .timeout = 60)
 		ck_graph_free(g);
 	}
 }
+
+/* Text with some bytes changed is refused, or read as a schedule that the check then accepts or refuses; nothing crashes. */
+Test(random_schedules, spoiled_text_is_refused_or_checked, .timeout = 60)
+{
+	int accepted = 0, refused = 0;
+	for (uint64_t seed = 1; seed <= 400; seed++) {
+		rng r = {seed};
+		ck_graph *g = random_graph(&r, CK_F32);
+		ck_schedule s = random_schedule(&r, g), back = {0};
+		ck_err err = {0};
+		char *text = NULL;
+		size_t length = 0;
+		FILE *f = open_memstream(&text, &length);
+		cr_assert(ck_schedule_write(g, &s, f, &err) == CK_OK, "%s", err.text);
+		fclose(f);
+		for (int n = 1 + rng_below(&r, 3); n > 0; n--)
+			text[rng_below(&r, (int)length)] = (char)(rng_chance(&r, 20) ? 0 : rng_below(&r, 256));
+		ck_status status = ck_schedule_parse(g, text, length, &back, &err);
+		if (status == CK_OK)
+			status = ck_schedule_check(g, &back, (ck_workspaces){0}, NULL, &err);
+		accepted += status == CK_OK;
+		refused += status == CK_USAGE;
+		cr_expect((status == CK_OK) == (err.text[0] == 0), "seed %" PRIu64, seed);
+		cr_expect(status != CK_OK || ck_schedule_digest(&back) == ck_schedule_digest(&s),
+			  "seed %" PRIu64 ": read as another schedule", seed);
+		free(text);
+		ck_schedule_free(&s);
+		ck_schedule_free(&back);
+		ck_graph_free(g);
+	}
+	cr_expect(accepted + refused == 400 && refused > 300, "%d accepted, %d refused", accepted, refused);
+}
+
+Test(random_schedules, a_null_byte_is_no_drop)
+{
+	rng r = {1};
+	ck_graph *g = random_graph(&r, CK_F32);
+	ck_schedule s = random_schedule(&r, g);
+	ck_err err = {0};
+	s.at[s.n - 1].code = 0;
+	cr_expect(ck_schedule_check(g, &s, (ck_workspaces){0}, NULL, &err) == CK_USAGE &&
+		      strstr(err.text, "none of F, B and D"),
+		  "%s", err.text);
+	ck_schedule_free(&s);
+	ck_graph_free(g);
+}
