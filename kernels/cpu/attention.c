@@ -1,5 +1,5 @@
-/* SCORES and WSUM, the two products of attention, over q, k and v where they lie in qkv (B,T,3,H,D): a product per batch element
- * and head, by strides, so that nothing is transposed or copied.
+/* SCORES and WSUM, the two products of attention, over q, k and v where they lie in qkv (B,T,3,H,D): a product per batch
+ * element and head, by strides, so that nothing is transposed or copied.
  *
  *     SCORES  s = scale q k^T      dq = scale ds k    dk = scale ds^T q
  *     WSUM    y = p v              dp = dy v^T        dv = p^T dy */

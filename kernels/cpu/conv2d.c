@@ -1,7 +1,9 @@
-/* CONV2D: oneDNN's convolution over plain NHWC activations. The weights are copied into the layout that its kernel asks for (a few
- * per cent of the time; over plain ones oneDNN has reference code only), and the weight gradient is copied or added back. A data gradient that is to be added is formed aside first. */
+/* CONV2D: oneDNN's convolution over plain NHWC activations. The weights are copied into the layout that its kernel asks for (a
+ * few per cent of the time; over plain ones oneDNN has reference code only), and the weight gradient is copied or added back.
+ * A data gradient that is to be added is formed aside first. */
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/product.h"
+#include "kernels/cpu/unfold.h"
 
 enum { X, W, B, DX = 0, DW = 1 };
 
@@ -11,6 +13,14 @@ static void forward(const ck_kernel *kernel, const ck_args *a)
 	ck__prim_run(k->forward,
 		     (const void *[CK_PLACES]){a->in[X], a->in[W], a->out[0], k->base.desc.attr.bias ? a->in[B] : NULL},
 		     a->workspace);
+}
+
+/* Whether the weight gradient is one matrix product over unfolded windows: over few places oneDNN's convolution is slow (at 7x7, half of a
+ * product's rate), and so few cost little to unfold. */
+static bool unfolds(const ck_op_desc *d)
+{
+	const int64_t *y = d->out[0].shape.d;
+	return d->attr.groups == 1 && d->attr.kh * d->attr.kw > 1 && y[1] * y[2] <= 64;
 }
 
 static void backward(const ck_kernel *kernel, const ck_args *a)
@@ -23,8 +33,13 @@ static void backward(const ck_kernel *kernel, const ck_args *a)
 		if (a->acc[X])
 			ck__add(k->base.device, ck_shape_count(k->base.desc.in[X].shape), a->din[X], dx, a->din[X]);
 	}
-	if (a->din[W])
+	if (a->din[W] && unfolds(&k->base.desc)) {
+		ck__unfold(k->base.device, &k->base.desc, a->in[X], a->workspace);
+		ck__product_gradient(k, DW, a->acc[W], (const void *[CK_PLACES]){a->dout, a->workspace, a->din[W]},
+				     a->workspace);
+	} else if (a->din[W]) {
 		ck__product_gradient(k, DW, a->acc[W], (const void *[CK_PLACES]){a->in[X], a->din[W], a->dout}, a->workspace);
+	}
 	if (a->din[B])
 		ck__column_sums(k->base.device, ck_shape_rows(y), ck_shape_last(y), a->dout, a->din[B], a->acc[B]);
 }
@@ -54,12 +69,26 @@ static ck_view filter(const ck_tensor_desc *t, int64_t groups)
 			 .pack = true};
 }
 
-/* Whether the weight gradient is faster (by a tenth to a half) over blocked copies of x and dy: with strides, where oneDNN's kernel
+/* Whether the weight gradient is faster (by up to a third) over blocked copies of x and dy: with strides, where oneDNN's kernel
  * for plain ones gathers from x, and with channels enough to fill a block of 16. */
 static bool blocked_pays(const ck_conv *c)
 {
 	int window = c->b.nd - 2;
 	return c->stride > 1 && c->b.d[window] * c->b.d[window + 1] > 1 && c->b.nd == 4 && c->a.d[1] >= 16 && c->c.d[1] >= 16;
+}
+
+/* dw (O,K) = dy^T (O,M) windows (M,K): M places, K = kh kw C. */
+static ck_status unfolded_gradient(ck_product_kernel *k, ck_err *err)
+{
+	const ck_op_desc *d = &k->base.desc;
+	int64_t m = ck_shape_rows(d->out[0].shape), o = ck_shape_last(d->out[0].shape), n = ck_shape_count(d->in[W].shape) / o;
+	ck_dtype t = d->in[X].dtype;
+	k->ahead[DW] = ck__product_align((size_t)(m * n) * ck_dtype_size(t));
+	ck_matmul product = {.a = {.dtype = t, .nd = 2, .d = {o, m}, .stride = {1, o}},
+			     .b = {.dtype = t, .nd = 2, .d = {m, n}, .stride = {n, 1}},
+			     .c = {.dtype = t, .nd = 2, .d = {o, n}, .stride = {n, 1}},
+			     .scale = 1};
+	return ck__product_matmul(k, DW, true, product, err);
 }
 
 static ck_status make(ck_product_kernel *k, ck_err *err)
@@ -79,6 +108,8 @@ static ck_status make(ck_product_kernel *k, ck_err *err)
 	ck_status status = ck__prim_conv(k->base.device->dnnl, &with_bias, &k->forward, err);
 	if (status == CK_OK && ck__wants(d, X))
 		status = ck__prim_conv(k->base.device->dnnl, &dx, &k->gradient[DX][false], err);
+	if (status == CK_OK && ck__wants(d, W) && unfolds(d))
+		return unfolded_gradient(k, err);
 	for (int added = 0; status == CK_OK && ck__wants(d, W) && added < 2; added++) {
 		dw.accumulate = added;
 		status = ck__prim_conv(k->base.device->dnnl, &dw, &k->gradient[DW][added], err);

@@ -1,11 +1,12 @@
 /* oneDNN as this backend uses it: matrix products and convolutions over plain tensors of any strides.
  *
  *     ck_matmul, ck_conv ──▶ ck_prim ──▶ ck__prim_run(prim, pointers, workspace)
- *     (what, by shape)      (made once)   (allocates nothing)
+ *     (what, by shape)      (made once)   (any number of times)
  *
- * A ck_prim is a short program of oneDNN primitives: copies of operands into layouts that the kernel likes better, the kernel, and
- * a copy of its result back. Callers see plain tensors only. All temporary memory, oneDNN's scratchpad included, lies in the
- * workspace that the caller brings.
+ * A ck_prim is a short program of oneDNN primitives: copies of operands into layouts that the kernel likes better, the
+ * kernel, and a copy of its result back. Callers see plain tensors only. All temporary tensors, oneDNN's scratchpad included,
+ * lie in the workspace that the caller brings; a run itself allocates nothing but oneDNN's own small change (argument maps, and
+ * the packing buffers of its GEMM).
  *
  * dnnl.c and dnnl_api.h alone know oneDNN's types and its two API versions (2.x and 3.x). */
 #ifndef CK_DNNL_H
@@ -35,8 +36,8 @@ typedef struct ck_matmul {
 	float scale; /* not 0; 1 leaves a b + bias as it is */
 } ck_matmul;
 
-/* a is x or its gradient (N,C,H,W), b is w or its gradient (O,C,kh,kw) or (g,O/g,C/g,kh,kw), c is y or its gradient (N,O,OH,OW):
- * logical extents, whatever the strides. FORWARD writes c, DATA a, WEIGHTS b. */
+/* a is x or its gradient (N,C,H,W), b is w or its gradient (O,C,kh,kw) or (g,O/g,C/g,kh,kw), c is y or its gradient
+ * (N,O,OH,OW): logical extents, whatever the strides. FORWARD writes c, DATA a, WEIGHTS b. */
 typedef struct ck_conv {
 	enum ck_conv_pass { CK_CONV_FORWARD, CK_CONV_DATA, CK_CONV_WEIGHTS } pass;
 	ck_view a, b, c, bias; /* bias: FORWARD only */

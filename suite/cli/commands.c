@@ -202,7 +202,7 @@ Test(commands, interrupted_sweep_keeps_what_is_finished)
 		int status;
 	} cases[] = {{"INT", 130}, {"TERM", 143}};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		char *command = ck_text("timeout --preserve-status -s %s 2 \"$CKBENCH\" sweep " MLP
+		char *command = ck_text("timeout --foreground --preserve-status -s %s 2 \"$CKBENCH\" sweep " MLP
 					" --plans stages --rounds 1000000 --json r",
 					cases[i].signal);
 		outcome o = run(command);
