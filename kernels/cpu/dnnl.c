@@ -290,8 +290,20 @@ static int64_t pad_high(const ck_conv *c, int axis)
 	return (c->c.d[2 + axis] - 1) * c->stride + c->b.d[window] - c->a.d[2 + axis] - c->pad;
 }
 
+/* oneDNN counts the places of all images of a batch in 32 bits, and divides by zero beyond. */
+static bool too_many_places(const ck_view *image)
+{
+	return image->d[0] * image->d[2] * image->d[3] > INT32_MAX;
+}
+
 ck_status ck__prim_conv(ck_dnnl *dnnl, const ck_conv *v, ck_prim **prim, ck_err *err)
 {
+	if (too_many_places(&v->a) || too_many_places(&v->c))
+		return ck_fail(
+		    err, CK_USAGE,
+		    "a batch of images of %lldx%lld has over 2^31 places, more than oneDNN can count; take a smaller "
+		    "batch or image",
+		    (long long)v->a.d[2], (long long)v->a.d[3]);
 	ck_builder b = begin(dnnl);
 	api_md x = wanted_md(&b, &v->a), w = wanted_md(&b, &v->b), y = wanted_md(&b, &v->c), bias = plain_md(&b, &v->bias);
 	dnnl_dims_t stride = {v->stride, v->stride}, low = {v->pad, v->pad}, high = {pad_high(v, 0), pad_high(v, 1)};
