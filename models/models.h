@@ -49,6 +49,8 @@ extern const ck_preset ck_presets[];      /* ends with a NULL name */
 /* Reads a case; unknown names and values out of range are refused with what would be right (CK_USAGE). */
 ck_status ck_settings_read(ck_settings *s, const char *text, ck_err *err);
 double ck_setting_number(const ck_settings *s, const char *name); /* must exist in the model's table */
+/* The word at that place of the setting's list. Fresh memory. */
+char *ck_setting_word(const ck_setting *t, double place);
 ck_status ck_setting_change(ck_settings *s, const char *name, const char *value, ck_err *err);
 /* The whole case as one line that reads back to the same: every setting named. Returns malloc'd text. */
 char *ck_settings_text(const ck_settings *s);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "kernels/alloc.h"
+#include "kernels/number.h"
 
 /* ---- lists for messages ------------------------------------------------------------------------------------------------- */
 
@@ -53,20 +54,11 @@ static int word_index(const char *words, const char *value)
 	}
 }
 
-/* Plain decimal only: strtod would also take "nan", "inf", hexadecimal and leading blanks. A whole number has no point and no
- * exponent. */
-static bool is_number(const char *value, bool fraction)
-{
-	const char *digits = value + (*value == '-');
-	return strpbrk(digits, "0123456789") && !digits[strspn(digits, fraction ? "0123456789.eE-+" : "0123456789")];
-}
-
 static ck_status read_number(const ck_model *m, const ck_setting *t, const char *value, double *number, ck_err *err)
 {
 	const char *kind = t->fraction ? "number" : "whole number";
-	char *end;
-	double x = strtod(value, &end);
-	if (!is_number(value, t->fraction) || *end)
+	double x;
+	if (!ck_decimal(value, &x) || (!t->fraction && strpbrk(value, ".eE")))
 		return ck_fail(err, CK_USAGE, "%s: %s=%.60s is not a %s; it takes one from %.15g to %.15g (%s)", m->name,
 			       t->name, value, kind, t->least, t->most, t->help);
 	if (!(x >= t->least && x <= t->most))
@@ -196,14 +188,17 @@ static char *number_text(double x)
 	return ck_text("%s", text);
 }
 
-static char *value_text(const ck_setting *t, double x)
+char *ck_setting_word(const ck_setting *t, double place)
 {
-	if (!t->words)
-		return t->fraction ? number_text(x) : ck_text("%.0f", x);
 	const char *word = t->words;
-	for (int i = 0; i < (int)x; i++)
+	for (int i = 0; i < (int)place; i++)
 		word += strcspn(word, "|") + 1;
 	return ck_text("%.*s", (int)strcspn(word, "|"), word);
+}
+
+static char *value_text(const ck_setting *t, double x)
+{
+	return t->words ? ck_setting_word(t, x) : t->fraction ? number_text(x) : ck_text("%.0f", x);
 }
 
 char *ck_settings_text(const ck_settings *s)

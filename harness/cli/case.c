@@ -78,14 +78,6 @@ char *ck_case_line(const ck_case *c, const char *command, const char *more)
 	return line;
 }
 
-/* The n-th of words that stand as "relu|gelu|gelu-erf". Fresh memory. */
-static char *nth_word(const char *words, int n)
-{
-	for (; n > 0 && strchr(words, '|'); n--)
-		words = strchr(words, '|') + 1;
-	return ck_text("%.*s", (int)strcspn(words, "|"), words);
-}
-
 void ck_case_describe(const ck_case *c, ck_result *r)
 {
 	const ck_options *o = &c->cli->options;
@@ -99,7 +91,7 @@ void ck_case_describe(const ck_case *c, ck_result *r)
 	for (int i = 0; table[i].name; i++) {
 		ck_fact *f = ck_result_add_setting(r, table[i].name);
 		if (table[i].words)
-			f->word = nth_word(table[i].words, (int)c->settings.number[i]);
+			f->word = ck_setting_word(&table[i], c->settings.number[i]);
 		else
 			f->number = c->settings.number[i];
 	}

@@ -79,6 +79,7 @@ ck_status ck_job_check(ck_job *j, ck_err *err)
 	ck_outcome baseline = {0};
 	ck_err why = {""};
 	ck_memory_init(&j->memory, &j->plans.at[base].program->layout, j->c.seed, ck_case_batch(&j->c));
+	ck_interrupt_keep();
 	ck_status status = run_checked(j, base, &baseline, &why);
 	status = status == CK_OK ? check_all(j, base, &baseline, err) : no_baseline(j, status, &why, err);
 	ck_outcome_free(&baseline);

@@ -6,19 +6,30 @@
 
 #include "harness/record/file.h"
 
-static volatile sig_atomic_t came;
+static volatile sig_atomic_t came, keeping;
 const volatile sig_atomic_t *const ck_interrupted = &came;
+
+static void tell(const char *remark)
+{
+	ssize_t told = write(STDERR_FILENO, remark, strlen(remark));
+	(void)told; /* with nobody there to read it, it ends all the same */
+}
 
 static void handle(int signal)
 {
-	static const char remark[] = "\nckbench: finishing what is under way; once more to stop at once\n";
-	if (came) {
+	if (!keeping)
+		tell("\nckbench: interrupted: nothing was begun, so nothing is written\n");
+	if (!keeping || came) {
 		ck_file_abandon();
 		_exit(128 + signal);
 	}
 	came = signal;
-	if (write(STDERR_FILENO, remark, sizeof remark - 1) < 0)
-		came = signal; /* nobody to tell; it ends all the same */
+	tell("\nckbench: finishing what is under way; once more to stop at once\n");
+}
+
+void ck_interrupt_keep(void)
+{
+	keeping = 1;
 }
 
 void ck_interrupt_watch(void)

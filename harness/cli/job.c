@@ -78,11 +78,12 @@ static void tell_what_is_skipped(const ck_job *j)
 static ck_status check_places(const ck_cli *cli, ck_err *err)
 {
 	const ck_options *o = &cli->options;
+	const char *out = cli->command->takes & CK_TAKES(out) ? o->text[CK_OPTION_out] : NULL;
 	ck_status status = CK_OK;
 	if (o->given[CK_OPTION_json] && !json_to_stdout(cli))
-		status = ck_file_writable(o->text[CK_OPTION_json], o->given[CK_OPTION_force], err);
-	if (status == CK_OK && (cli->command->takes & CK_TAKES(out)))
-		status = ck_folder_writable(o->text[CK_OPTION_out], err);
+		status = ck_file_writable(o->text[CK_OPTION_json], o->given[CK_OPTION_force], out, err);
+	if (status == CK_OK && out)
+		status = ck_folder_writable(out, err);
 	return status;
 }
 

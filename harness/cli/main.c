@@ -1,10 +1,13 @@
 /* The program: finds the subcommand, reads its options, runs it, tells what went wrong. */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness/cli/cli.h"
+#include "harness/cli/complain.h"
 #include "harness/cli/interrupt.h"
 #include "harness/cli/wrap.h"
 #include "harness/record/file.h"
@@ -87,24 +90,18 @@ static ck_status read_subject(ck_cli *cli, const char *word, ck_err *err)
 	return CK_OK;
 }
 
-/* CK_OK with cli->command NULL: all that was asked for is done (help, version). */
-static ck_status read_line(ck_cli *cli, ck_err *err)
+static bool asks_for_help(const char *word)
 {
-	const char *first = cli->argc > 1 ? cli->argv[1] : "--help";
-	if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0) {
-		help();
-		return cli->argc > 1 ? CK_OK
-				     : ck_fail(err, CK_USAGE, "which command? 'ckbench sweep mlp' is a good one to begin with");
-	}
-	if (strcmp(first, "--version") == 0) {
-		printf("ckbench %s (%s)\n", CK_VERSION, CK_GIT);
-		return CK_OK;
-	}
-	const ck_command *c = find(first);
+	return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
+static ck_status read_command(ck_cli *cli, ck_err *err)
+{
+	const ck_command *c = find(cli->argv[1]);
 	if (!c)
-		return unknown(first, err);
+		return unknown(cli->argv[1], err);
 	for (int i = 2; i < cli->argc; i++) {
-		if (strcmp(cli->argv[i], "--help") == 0 || strcmp(cli->argv[i], "-h") == 0) {
+		if (asks_for_help(cli->argv[i])) {
 			command_help(c);
 			return CK_OK;
 		}
@@ -123,10 +120,43 @@ static ck_status read_line(ck_cli *cli, ck_err *err)
 	return status;
 }
 
+/* CK_OK with cli->command NULL: all that was asked for is done (help, version). */
+static ck_status read_line(ck_cli *cli, ck_err *err)
+{
+	if (cli->argc < 2) {
+		help();
+		return ck_fail(err, CK_USAGE, "which command? 'ckbench sweep mlp' is a good one to begin with");
+	}
+	const char *first = cli->argv[1];
+	bool version = strcmp(first, "--version") == 0;
+	if (!version && !asks_for_help(first))
+		return read_command(cli, err);
+	if (cli->argc > 2)
+		return ck_fail(err, CK_USAGE, "%s stands alone, but was given '%.60s'; for a command's help: ckbench COMMAND --help",
+			       first, cli->argv[2]);
+	if (version)
+		printf("ckbench %s (%s)\n", CK_VERSION, CK_GIT);
+	else
+		help();
+	return CK_OK;
+}
+
+/* Where the standard files are closed, the next ones that are opened would take their numbers, and be read and written in
+ * their stead. On these, reading finds the end and writing fails. */
+static void fill_standard_files(void)
+{
+	int fd;
+	do
+		fd = open("/dev/null", O_RDONLY);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	ck_cli cli = {.argc = argc, .argv = argv};
 	ck_err err = {""};
+	fill_standard_files();
 	signal(SIGXFSZ, SIG_IGN); /* a file that grows too long (ulimit -f) is an error like a full disk, to be told */
 	ck_options_preset(&cli.options);
 	ck_status status = read_line(&cli, &err);
@@ -135,6 +165,6 @@ int main(int argc, char **argv)
 	if (ck_print("", &err) != CK_OK)
 		status = CK_MISSING;
 	if (status != CK_OK && err.text[0])
-		fprintf(stderr, "ckbench: %s\n", err.text);
+		ck_complain("%s", err.text);
 	return status == CK_OK && *ck_interrupted ? 128 + *ck_interrupted : (int)status;
 }

@@ -1,43 +1,29 @@
 #include "harness/cli/numbers.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "kernels/alloc.h"
+#include "kernels/number.h"
 
 enum { MOST = 10000 };
-
-/* The number at *at, which moves behind it. */
-static bool number(const char **at, int64_t *n)
-{
-	char *end;
-	errno = 0;
-	if (!strchr("+-0123456789", **at) || !**at)
-		return false;
-	*n = strtoll(*at, &end, 10);
-	if (end == *at || errno)
-		return false;
-	*at = end;
-	return true;
-}
 
 /* One item, "4" or "1..64*2": from, to, and the factor, 1 for steps of one. Stops at a ',' or the end. */
 static bool item(const char **at, int64_t *from, int64_t *to, int64_t *factor)
 {
-	if (!number(at, from))
+	if (!ck_whole_at(at, from))
 		return false;
 	*to = *from;
 	*factor = 1;
 	if (strncmp(*at, "..", 2) == 0) {
 		*at += 2;
-		if (!number(at, to))
+		if (!ck_whole_at(at, to))
 			return false;
 		if (**at == '*') {
 			++*at;
-			if (!number(at, factor) || *factor < 2 || *from < 1)
+			if (!ck_whole_at(at, factor) || *factor < 2 || *from < 1)
 				return false;
 		}
 	}

@@ -1,6 +1,5 @@
 #include "harness/cli/options.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -10,6 +9,7 @@
 #include "harness/cli/wrap.h"
 #include "harness/record/shell.h"
 #include "kernels/alloc.h"
+#include "kernels/number.h"
 
 typedef enum kind { FLAG, WHOLE, REAL, TEXT } kind;
 
@@ -48,11 +48,9 @@ const char *ck_option_name(ck_option which)
 
 static ck_status read_whole(ck_options *o, ck_option which, const char *text, ck_err *err)
 {
-	char *end;
-	errno = 0;
-	long long n = strtoll(text, &end, 10);
+	int64_t n;
 	const row *r = &rows[which];
-	if (end == text || *end || errno || !strchr("0123456789-", *text) || (double)n < r->least || (double)n > r->most)
+	if (!ck_whole(text, &n) || (double)n < r->least || (double)n > r->most)
 		return ck_fail(err, CK_USAGE, "%s '%.60s': give a whole number from %.0f to %.0f", ck_option_name(which), text,
 			       r->least, r->most);
 	o->whole[which] = n;
@@ -61,10 +59,9 @@ static ck_status read_whole(ck_options *o, ck_option which, const char *text, ck
 
 static ck_status read_real(ck_options *o, ck_option which, const char *text, ck_err *err)
 {
-	char *end;
-	double x = strtod(text, &end);
+	double x;
 	const row *r = &rows[which];
-	if (end == text || *end || !(x >= r->least && x <= r->most)) /* so written that NaN is refused */
+	if (!ck_decimal(text, &x) || x < r->least || x > r->most)
 		return ck_fail(err, CK_USAGE, "%s '%.60s': give a number from %g to %g", ck_option_name(which), text, r->least,
 			       r->most);
 	o->real[which] = x;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/cli/complain.h"
 #include "harness/record/file.h"
 #include "harness/record/plot.h"
 #include "kernels/alloc.h"
@@ -78,7 +79,7 @@ static ck_status write_plots(const ck_job *j, const char *stem, int number, char
 		size_t bytes;
 		ck_err why = {""};
 		if (ck_plot_sweep(j->result, endings[i], &image, &bytes, &why) != CK_OK) {
-			fprintf(stderr, "ckbench: no plot: %s\n", why.text);
+			ck_complain("no plot: %s", why.text);
 			return CK_OK;
 		}
 		status = write_beside(stem, number, endings[i], image, bytes, list, err);

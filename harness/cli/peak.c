@@ -2,6 +2,7 @@
 #include "harness/cli/peak.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,13 +85,11 @@ static void child_arguments(const ck_job *j, const char *plan, char *threads, ch
 }
 
 /* Starts it with its standard output going to the pipe. 0, or an errno. */
-static int start(const char *const *argv, const int pipe_ends[2], pid_t *child)
+static int start(const char *const *argv, int to, pid_t *child)
 {
 	posix_spawn_file_actions_t files;
 	posix_spawn_file_actions_init(&files);
-	posix_spawn_file_actions_adddup2(&files, pipe_ends[1], STDOUT_FILENO);
-	posix_spawn_file_actions_addclose(&files, pipe_ends[0]);
-	posix_spawn_file_actions_addclose(&files, pipe_ends[1]);
+	posix_spawn_file_actions_adddup2(&files, to, STDOUT_FILENO);
 	int error = posix_spawn(child, "/proc/self/exe", &files, NULL, (char *const *)argv, environ);
 	posix_spawn_file_actions_destroy(&files);
 	return error;
@@ -121,9 +120,9 @@ ck_status ck_peak_measure(ck_job *j, int i, ck_err *err)
 	int ends[2];
 	pid_t child;
 	child_arguments(j, p->plan, threads, seed, argv);
-	int error = pipe2(ends, 0) == 0 ? 0 : errno;
+	int error = pipe2(ends, O_CLOEXEC) == 0 ? 0 : errno;
 	if (!error) {
-		error = start(argv, ends, &child);
+		error = start(argv, ends[1], &child);
 		close(ends[1]);
 		if (error)
 			close(ends[0]);
@@ -133,8 +132,8 @@ ck_status ck_peak_measure(ck_job *j, int i, ck_err *err)
 	free(threads);
 	free(seed);
 	if (error)
-		return ck_fail(err, CK_MISSING, "cannot start a process of its own for plan %s: %s", p->plan, strerror(error));
+		return ck_fail(err, CK_MISSING, "cannot start a process of its own for plan %.200s: %s", p->plan, strerror(error));
 	if (!p->device_peak)
-		return ck_fail(err, CK_MISSING, "the process for plan %s alone did not tell its peak", p->plan);
+		return ck_fail(err, CK_MISSING, "the process for plan %.200s alone did not tell its peak", p->plan);
 	return CK_OK;
 }

@@ -6,10 +6,12 @@
 #include <string.h>
 
 #include "harness/cli/numbers.h"
-#include "harness/record/file.h"
 #include "kernels/alloc.h"
+#include "kernels/readfile.h"
 
 enum { PLANS_MOST = 40 }; /* without a list: what a plot and a patient reader can bear */
+
+enum { SCHEDULE_MOST = 256 << 20 }; /* bytes; longer than any of ours */
 
 static const char SCHEDULE[] = "schedule:";
 
@@ -41,9 +43,11 @@ static void entry_free(ck_plan_entry *e)
 /* A schedule made elsewhere. Whether it keeps the rules is checked when it becomes a program. */
 static ck_status add_file(const ck_graph *g, ck_plans *p, const char *path, ck_err *err)
 {
+	if (!*path)
+		return ck_fail(err, CK_USAGE, "plan '%s' names no file; write %sFILE", SCHEDULE, SCHEDULE);
 	char *name = ck_text("%s%s", SCHEDULE, path), *text = NULL;
 	size_t bytes;
-	ck_status status = is_listed(p, name) ? CK_OK : ck_file_read(path, &text, &bytes, err);
+	ck_status status = is_listed(p, name) ? CK_OK : ck_file_read(path, SCHEDULE_MOST, &text, &bytes, err);
 	if (text) {
 		ck_schedule schedule = {0};
 		ck_err why = {""};
@@ -51,7 +55,7 @@ static ck_status add_file(const ck_graph *g, ck_plans *p, const char *path, ck_e
 		if (status == CK_OK)
 			append(p, name)->schedule = schedule;
 		else
-			ck_fail(err, status, "%s: %s", path, why.text);
+			ck_fail(err, status, "%.200s: %s", path, why.text);
 	}
 	free(name);
 	free(text);
@@ -257,7 +261,7 @@ ck_status ck_plans_make(ck_plans *p, const ck_session *s, ck_err *err)
 		ck_err why = {""};
 		ck_status status = ck_program_make(s, &p->at[i].schedule, &p->at[i].program, &why);
 		if (status != CK_OK)
-			return ck_fail(err, status, "plan %s: %s", p->at[i].name, why.text);
+			return ck_fail(err, status, "plan %.200s: %s", p->at[i].name, why.text);
 		ck_schedule_free(&p->at[i].schedule);
 	}
 	return CK_OK;

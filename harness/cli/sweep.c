@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/cli/complain.h"
 #include "harness/cli/interrupt.h"
 #include "harness/cli/outputs.h"
 #include "harness/cli/peak.h"
@@ -90,7 +91,7 @@ static void measure_peaks(ck_job *j)
 		ck_err why = {""};
 		ck_progress_show(&j->progress, true, "process peak of %s, %d of %d", j->plans.at[i].name, i + 1, j->plans.n);
 		if (j->result->points[i].time.n && ck_peak_measure(j, i, &why) != CK_OK && !*ck_interrupted)
-			fprintf(stderr, "ckbench: %s\n", why.text);
+			ck_complain("%s", why.text);
 	}
 	ck_progress_clear(&j->progress);
 }
@@ -116,14 +117,20 @@ static void tell_of_interruption(const ck_job *j)
 	int finished = 0;
 	for (int i = 0; i < j->result->npoints; i++)
 		finished += j->result->points[i].time.n > 0;
-	fprintf(stderr, "ckbench: interrupted: %d of %d points are finished%s\n", finished, j->result->npoints,
-		finished ? " and kept" : ", so nothing is written");
+	ck_complain("interrupted: %d of %d points are finished%s", finished, j->result->npoints,
+		    finished ? " and kept" : ", so nothing is written");
+}
+
+/* Of two steps that are taken whether or not they succeed, the first failure counts: its message is the one that is told. */
+static ck_status first(ck_status earlier, ck_status later)
+{
+	return earlier != CK_OK ? earlier : later;
 }
 
 static ck_status run_job(ck_job *j, ck_err *err)
 {
-	ck_status status = ck_job_check(j, err), written = CK_OK;
-	ck_status measured = measure(j, err);
+	ck_status status = ck_job_check(j, err);
+	status = first(status, measure(j, err));
 	measure_peaks(j);
 	ck_result_front(j->result);
 	ck_result_table(j->result, j->out);
@@ -131,11 +138,10 @@ static ck_status run_job(ck_job *j, ck_err *err)
 	if (*ck_interrupted)
 		tell_of_interruption(j);
 	if (!*ck_interrupted || j->result->measuring.rounds) {
-		written = ck_outputs_write(j, err);
-		if (written == CK_OK)
-			written = ck_job_write_json(j, err);
+		status = first(status, ck_outputs_write(j, err));
+		status = first(status, ck_job_write_json(j, err)); /* even after a full disk: it may go elsewhere */
 	}
-	return status != CK_OK ? status : measured != CK_OK ? measured : written;
+	return status;
 }
 
 static ck_status run(const ck_cli *cli, ck_err *err)

@@ -2,6 +2,7 @@
 #ifndef CK_BUFFER_H
 #define CK_BUFFER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 typedef struct buffer {
@@ -10,8 +11,9 @@ typedef struct buffer {
 	int first;            /* its first lifetime */
 } buffer;
 
-/* Places n buffers, sorted by `from`, as an allocator would that meets them in time: each in the tightest free gap. Nearly linear, for
- * graphs where orders cannot be searched. Returns the bytes they take. */
-size_t ck__place_in_time(buffer *b, int n, int instructions);
+/* Places n buffers as an allocator would that meets them in time, each in the tightest free gap. Backwards, time runs from the last
+ * instruction to the first, so that what lives to the end is packed first. Nearly linear, for graphs where orders cannot be
+ * searched. Returns the bytes they take. */
+size_t ck__place_in_time(buffer *b, int n, int instructions, bool backwards);
 
 #endif

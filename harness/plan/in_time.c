@@ -70,30 +70,48 @@ static void give_back(gaps *g, size_t from, size_t to)
 	}
 }
 
-size_t ck__place_in_time(buffer *b, int n, int instructions)
+/* Buffers by an instruction: lists threaded through next[], from first[i]. */
+typedef struct lists {
+	int *first, *next;
+} lists;
+
+/* By the instruction at which each begins, or at which it ends. */
+static lists list_buffers(const buffer *b, int n, int instructions, bool by_end)
+{
+	lists l = {ck_alloc((size_t)instructions, sizeof *l.first), ck_alloc((size_t)n, sizeof *l.next)};
+	memset(l.first, 0xff, (size_t)instructions * sizeof *l.first); /* -1 */
+	for (int i = n - 1; i >= 0; i--) {
+		int at = by_end ? b[i].to : b[i].from;
+		l.next[i] = l.first[at];
+		l.first[at] = i;
+	}
+	return l;
+}
+
+static void free_lists(lists l)
+{
+	free(l.first);
+	free(l.next);
+}
+
+size_t ck__place_in_time(buffer *b, int n, int instructions, bool backwards)
 {
 	gaps free_gaps = {0};
 	size_t top = 0;
-	/* the buffers that end at instruction i: a list threaded through next[], from last[i] */
-	int *last = ck_alloc((size_t)instructions, sizeof *last), *next = ck_alloc((size_t)n, sizeof *next);
-	memset(last, 0xff, (size_t)instructions * sizeof *last); /* -1 */
-	for (int i = 0; i < n; i++) {
-		next[i] = last[b[i].to];
-		last[b[i].to] = i;
-	}
+	lists come = list_buffers(b, n, instructions, backwards), go = list_buffers(b, n, instructions, !backwards);
 	free_gaps.at = ck_grow(NULL, &free_gaps.capacity, 1, sizeof *free_gaps.at);
 	free_gaps.at[free_gaps.n++] = (gap){0, SIZE_MAX};
-	int born = 0;
-	for (int at = 0; at < instructions; at++) {
-		for (; born < n && b[born].from == at; born++) {
-			b[born].offset = take(&free_gaps, b[born].bytes);
-			top = b[born].offset + b[born].bytes > top ? b[born].offset + b[born].bytes : top;
+	for (int k = 0; k < instructions; k++) {
+		int at = backwards ? instructions - 1 - k : k;
+		for (int i = come.first[at]; i >= 0; i = come.next[i]) {
+			b[i].offset = take(&free_gaps, b[i].bytes);
+			top = b[i].offset + b[i].bytes > top ? b[i].offset + b[i].bytes : top;
 		}
-		for (int i = last[at]; i >= 0; i = next[i])
+		for (int i = go.first[at]; i >= 0; i = go.next[i])
 			give_back(&free_gaps, b[i].offset, b[i].offset + b[i].bytes);
 	}
 	free(free_gaps.at);
-	free(last);
-	free(next);
+	free_lists(come);
+	free_lists(go);
 	return top;
 }

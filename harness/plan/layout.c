@@ -173,7 +173,8 @@ static size_t place_best(buffer *b, int n, int instructions, size_t bound)
 	s.order = ck_alloc((size_t)n, sizeof *s.order);
 	s.placed = ck_alloc((size_t)n, sizeof *s.placed);
 	s.best_offset = ck_alloc((size_t)n, sizeof *s.best_offset);
-	keep_if_best(&s, ck__place_in_time(b, n, instructions));
+	for (int backwards = 0; backwards < 2 && s.best > s.enough; backwards++)
+		keep_if_best(&s, ck__place_in_time(b, n, instructions, backwards));
 	for (size_t k = 0; k < sizeof orders / sizeof *orders && s.best > s.enough; k++) {
 		for (int i = 0; i < n; i++)
 			s.order[i] = &b[i];

@@ -1,5 +1,4 @@
 /* The planners, in the order of tables, and how a plan's name is read. */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +6,7 @@
 #include "harness/plan/planner.h"
 #include "harness/plan/planners.h"
 #include "kernels/alloc.h"
+#include "kernels/number.h"
 
 /* CK_PLANNERS(X) is X(none) X(uniform) …, made from the list in meson.build. */
 #define X(name) extern const ck_planner ck_planner_##name;
@@ -36,10 +36,7 @@ static ck_status read_knob(const ck_graph *g, const char *text, const ck_planner
 {
 	int64_t least, most;
 	planner->range(g, &least, &most);
-	char *end = NULL;
-	errno = 0;
-	*knob = strtoll(text, &end, 10);
-	if (end == text || *end || errno || *knob < least || *knob > most || text[0] == ' ')
+	if (!ck_whole(text, knob) || *knob < least || *knob > most)
 		return ck_fail(err, CK_USAGE,
 			       "plan '%s:%.40s': %s must be a whole number from %" PRId64 " to %" PRId64
 			       " for this model, which has %d stages",

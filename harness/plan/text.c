@@ -1,10 +1,12 @@
 /* The text form of schedules, both ways. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/plan/schedule.h"
 #include "kernels/alloc.h"
+#include "kernels/number.h"
 
 static const char magic[] = "ckbench-schedule/1 graph ";
 
@@ -16,7 +18,7 @@ ck_status ck_schedule_write(const ck_graph *g, const ck_schedule *s, FILE *to, c
 		fprintf(to, "%c %s\n", in->code, in->code == 'D' ? g->values[in->id].name : g->ops[in->id].name);
 	}
 	if (fflush(to) || ferror(to))
-		return ck_fail(err, CK_MISSING, "the schedule could not be written in full; is the disk full?");
+		return ck_fail(err, CK_MISSING, "cannot write the schedule: %s; send it elsewhere", strerror(errno));
 	return CK_OK;
 }
 
@@ -54,11 +56,8 @@ static ck_status parse_header(const ck_graph *g, const line *l, ck_err *err)
 {
 	const int prefix = (int)sizeof magic - 1;
 	uint64_t digest = 0;
-	char tail[17] = {0};
-	if (l->length == prefix + 16 && memcmp(l->text, magic, sizeof magic - 1) == 0)
-		memcpy(tail, l->text + prefix, 16);
-	int used = 0;
-	if (sscanf(tail, "%16" SCNx64 "%n", &digest, &used) != 1 || used != 16)
+	bool fits = l->length == prefix + 16 && memcmp(l->text, magic, sizeof magic - 1) == 0;
+	if (!fits || !ck_hex64(l->text + prefix, &digest))
 		return ck_fail(
 		    err, CK_USAGE,
 		    "schedule line %d: a schedule starts with '%s' and the graph's 16 hex digits; this starts with '%.*s'",
@@ -96,7 +95,9 @@ static ck_status parse_instruction(const ck_graph *g, const line *l, ck_schedule
 
 ck_status ck_schedule_parse(const ck_graph *g, const char *text, size_t length, ck_schedule *s, ck_err *err)
 {
-	const char *at = text, *end = text + length;
+	static const char mark[] = "\xef\xbb\xbf"; /* the byte order mark that some editors put before UTF-8 */
+	bool marked = length >= 3 && memcmp(text, mark, 3) == 0;
+	const char *at = text + (marked ? 3 : 0), *end = text + length;
 	line l = {0};
 	*s = (ck_schedule){0};
 	if (!next_line(&at, end, &l))

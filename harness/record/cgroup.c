@@ -42,11 +42,6 @@ size_t ck_number_after(const char *path, const char *key)
 	return n;
 }
 
-static size_t less(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
 static size_t number_in(const char *folder, const char *file, const char *key)
 {
 	char *path = ck_text("%s/%s", folder, file);
@@ -61,12 +56,12 @@ static void look_at_memory(ck_cgroup *c, const char *folder, const char *limit, 
 	size_t cached = number_in(folder, "memory.stat", cache);
 	if (most > SIZE_MAX / 4) /* version 1 writes "none" as a huge number */
 		return;
-	c->memory_limit = less(c->memory_limit, most);
+	c->memory_limit = ck_less(c->memory_limit, most);
 	if (held == SIZE_MAX)
 		held = 0;
 	if (cached != SIZE_MAX)
-		held -= less(held, cached);
-	c->memory_room = less(c->memory_room, most - less(most, held));
+		held -= ck_less(held, cached);
+	c->memory_room = ck_less(c->memory_room, most - ck_less(most, held));
 }
 
 static void look_at_cores(ck_cgroup *c, const char *folder)

@@ -12,6 +12,12 @@ typedef struct ck_cgroup {
 
 ck_cgroup ck_cgroup_read(void);
 
+/* Of two limits, the one that counts. */
+static inline size_t ck_less(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
 /* Small files of numbers, as /proc and /sys are full of them. What stands behind the first `key` that starts a line, without
  * `separators` around it, in fresh memory (NULL: none), and that as a number (SIZE_MAX: none). */
 char *ck_line_after(const char *path, const char *key, const char *separators);

@@ -12,8 +12,7 @@
 #include <unistd.h>
 
 #include "kernels/alloc.h"
-
-enum { FILE_MOST = 256 << 20 };
+#include "kernels/readfile.h"
 
 /* The temporary file under way, for ck_file_abandon: a signal handler can be given nothing. `pending` is set only while the
  * name is whole. */
@@ -61,13 +60,55 @@ static const char *remedy(int error)
 
 static ck_status cannot_write(const char *path, int error, ck_err *err)
 {
-	return ck_fail(err, CK_MISSING, "cannot write %s: %s; %s", path, strerror(error), remedy(error));
+	return ck_fail(err, CK_MISSING, "cannot write %.200s: %s; %s", path, strerror(error), remedy(error));
 }
 
 static ck_status is_there(const char *path, ck_err *err)
 {
-	return ck_fail(err, CK_USAGE, "%s exists already; choose another name, or give --force to replace it", path);
+	return ck_fail(err, CK_USAGE, "%.200s exists already; choose another name, or give --force to replace it", path);
 }
+
+/* ---- where to write ------------------------------------------------------------------------------------------------------ */
+
+/* The file that a path leads to, by what stands there. */
+typedef struct place {
+	char *path;  /* owned; with links followed, so that the file behind a link is replaced and not the link */
+	bool device; /* a character device, written straight: there is nothing to rename onto */
+} place;
+
+static ck_status find_place(const char *path, bool force, place *p, ck_err *err)
+{
+	struct stat s;
+	*p = (place){0};
+	bool taken = ck_file_exists(path);
+	if (!taken && errno != ENOENT)
+		return cannot_write(path, errno, err);
+	if (taken && stat(path, &s) != 0)
+		return ck_fail(err, CK_USAGE, "%.200s is a link to nothing (%s); remove it or choose another name", path,
+			       strerror(errno));
+	if (taken && S_ISDIR(s.st_mode))
+		return cannot_write(path, EISDIR, err);
+	p->device = taken && S_ISCHR(s.st_mode);
+	if (taken && !p->device && !S_ISREG(s.st_mode))
+		return ck_fail(err, CK_USAGE,
+			       "%.200s is not a regular file, but %s; choose another name, or - for the standard output", path,
+			       ck_file_kind(s.st_mode));
+	if (taken && !p->device && !force)
+		return is_there(path, err);
+	p->path = taken ? realpath(path, NULL) : ck_text("%s", path);
+	return p->path ? CK_OK : cannot_write(path, errno, err);
+}
+
+/* The folder that `path` lies in, in fresh memory. */
+static char *folder_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	if (!slash)
+		return ck_text(".");
+	return slash == path ? ck_text("/") : ck_text("%.*s", (int)(slash - path), path);
+}
+
+/* ---- writing ------------------------------------------------------------------------------------------------------------- */
 
 static bool write_all(int fd, const char *data, size_t bytes)
 {
@@ -85,12 +126,22 @@ static bool write_all(int fd, const char *data, size_t bytes)
 
 static ck_status write_straight(const char *path, const void *data, size_t bytes, ck_err *err)
 {
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
 	bool fine = fd >= 0 && write_all(fd, data, bytes);
 	int error = errno;
 	if (fd >= 0 && close(fd) != 0 && fine)
 		fine = false, error = errno;
 	return fine ? CK_OK : cannot_write(path, error, err);
+}
+
+/* A new file of no name that matters, in this folder. Returns its descriptor, or -1 with errno; `name` has PATH_MAX bytes. */
+static int open_temporary(const char *folder, char *name)
+{
+	if (snprintf(name, PATH_MAX, "%s/.ckbench.XXXXXX", folder) >= PATH_MAX) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	return mkostemp(name, O_CLOEXEC);
 }
 
 /* Gives the temporary file its name. Without force, in one step with the question whether that name is free; file systems
@@ -118,9 +169,9 @@ static bool write_pending(int fd, const void *data, size_t bytes)
 
 static ck_status write_whole(const char *path, const void *data, size_t bytes, bool force, ck_err *err)
 {
-	if ((size_t)snprintf(pending_name, sizeof pending_name, "%s.XXXXXX", path) >= sizeof pending_name)
-		return cannot_write(path, ENAMETOOLONG, err);
-	int fd = mkostemp(pending_name, O_CLOEXEC);
+	char *folder = folder_of(path);
+	int fd = open_temporary(folder, pending_name);
+	free(folder);
 	if (fd < 0)
 		return cannot_write(path, errno, err);
 	pending = 1;
@@ -137,69 +188,68 @@ static ck_status write_whole(const char *path, const void *data, size_t bytes, b
 
 ck_status ck_file_write(const char *path, const void *data, size_t bytes, bool force, ck_err *err)
 {
-	struct stat s;
-	if (stat(path, &s) == 0) {
-		if (S_ISDIR(s.st_mode))
-			return cannot_write(path, EISDIR, err);
-		if (!S_ISREG(s.st_mode))
-			return write_straight(path, data, bytes, err);
-		if (!force)
-			return is_there(path, err);
-	}
-	return write_whole(path, data, bytes, force, err);
+	place p;
+	ck_status status = find_place(path, force, &p, err);
+	if (status == CK_OK)
+		status = p.device ? write_straight(p.path, data, bytes, err) : write_whole(p.path, data, bytes, force, err);
+	free(p.path);
+	return status;
 }
 
-/* The folder that `path` lies in, in fresh memory. */
-static char *folder_of(const char *path)
+/* ---- beforehand ---------------------------------------------------------------------------------------------------------- */
+
+/* Could a file be made in this folder? Tried out: permission bits say little to root or to /proc. `path` is what to call it. */
+static ck_status try_folder(const char *folder, const char *path, ck_err *err)
 {
-	const char *slash = strrchr(path, '/');
-	if (!slash)
-		return ck_text(".");
-	return slash == path ? ck_text("/") : ck_text("%.*s", (int)(slash - path), path);
+	char name[PATH_MAX];
+	int fd = open_temporary(folder, name);
+	if (fd < 0 && errno == ENOENT) /* a link to nothing, a folder that was removed, /proc */
+		return ck_fail(err, CK_MISSING, "cannot write %.200s: %.200s takes no new files; choose another place", path,
+			       folder);
+	if (fd < 0)
+		return cannot_write(path, errno, err);
+	unlink(name);
+	close(fd);
+	return CK_OK;
 }
 
-/* 0, or the errno that making a file in this folder meets. Tried out: permission bits say little to root or to /proc. */
-static int folder_error(const char *folder)
-{
-	char *probe = ck_text("%s/.ckbench.XXXXXX", folder);
-	int fd = mkostemp(probe, O_CLOEXEC), error = fd < 0 ? errno : 0;
-	if (fd >= 0) {
-		unlink(probe);
-		close(fd);
-	}
-	free(probe);
-	return error;
-}
-
+/* Tries the nearest folder on the way that is there: it has to let us make the others in it. */
 ck_status ck_folder_writable(const char *path, ck_err *err)
 {
-	/* The nearest folder on the way that is there has to let us make the others in it. */
 	char *folder = ck_text("%s", path);
 	while (!ck_file_exists(folder) && errno == ENOENT) {
 		char *above = folder_of(folder);
 		free(folder);
 		folder = above;
 	}
-	int error = folder_error(folder);
+	ck_status status = try_folder(folder, path, err);
 	free(folder);
-	return error ? cannot_write(path, error, err) : CK_OK;
+	return status;
 }
 
-ck_status ck_file_writable(const char *path, bool force, ck_err *err)
+/* Is `folder` the folder `other`, or on the way to it? */
+static bool leads_to(const char *folder, const char *other)
 {
-	struct stat s;
-	if (stat(path, &s) == 0) {
-		if (S_ISDIR(s.st_mode))
-			return cannot_write(path, EISDIR, err);
-		if (!S_ISREG(s.st_mode))
-			return access(path, W_OK) == 0 ? CK_OK : cannot_write(path, errno, err);
-		if (!force)
-			return is_there(path, err);
-	}
-	char *folder = folder_of(path);
-	int error = folder_error(folder);
+	size_t n = strlen(folder);
+	return strncmp(folder, other, n) == 0 && (other[n] == '/' || !other[n]);
+}
+
+ck_status ck_file_writable(const char *path, bool force, const char *coming, ck_err *err)
+{
+	place p;
+	ck_status status = find_place(path, force, &p, err);
+	if (status != CK_OK)
+		return status;
+	char *folder = folder_of(p.path);
+	if (p.device)
+		status = access(p.path, W_OK) == 0 ? CK_OK : cannot_write(path, errno, err);
+	else if (ck_file_exists(folder))
+		status = try_folder(folder, path, err);
+	else
+		status = coming && leads_to(folder, coming) ? ck_folder_writable(folder, err) : cannot_write(path, errno, err);
 	free(folder);
-	return error ? cannot_write(path, error, err) : CK_OK;
+	free(p.path);
+	return status;
 }
 
 ck_status ck_folder_make(const char *path, ck_err *err)
@@ -222,35 +272,4 @@ ck_status ck_folder_make(const char *path, ck_err *err)
 		error = ENOTDIR;
 	free(part);
 	return error ? cannot_write(path, error, err) : CK_OK;
-}
-
-ck_status ck_file_read(const char *path, char **data, size_t *bytes, ck_err *err)
-{
-	*data = NULL;
-	*bytes = 0;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return ck_fail(err, CK_USAGE, "cannot read %s: %s; check the name", path, strerror(errno));
-	int capacity = 0, n = 0;
-	ssize_t got = 0;
-	do {
-		n += (int)got;
-		*data = ck_grow(*data, &capacity, n + 4096, 1);
-		got = read(fd, *data + n, (size_t)(capacity - n - 1));
-	} while (n <= FILE_MOST && (got > 0 || (got < 0 && errno == EINTR && (got = 0, true))));
-	int error = errno;
-	close(fd);
-	if (got < 0)
-		ck_fail(err, CK_USAGE, "cannot read %s: %s; check the name", path, strerror(error));
-	else if (n > FILE_MOST)
-		ck_fail(err, CK_USAGE, "%s is longer than %d MiB, so it is no file of ckbench's; check the name", path,
-			FILE_MOST >> 20);
-	else {
-		(*data)[n] = 0;
-		*bytes = (size_t)n;
-		return CK_OK;
-	}
-	free(*data);
-	*data = NULL;
-	return CK_USAGE;
 }

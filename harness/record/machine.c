@@ -15,11 +15,6 @@
 #include "harness/record/cgroup.h"
 #include "kernels/alloc.h"
 
-static size_t less(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
 /* ---- the machine --------------------------------------------------------------------------------------------------------- */
 
 static char *or_unknown(char *text)
@@ -71,7 +66,7 @@ void ck_machine_read(ck_machine *m)
 	m->memory_limit = ck_cgroup_read().memory_limit;
 	struct rlimit space;
 	if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY)
-		m->memory_limit = less(m->memory_limit, space.rlim_cur);
+		m->memory_limit = ck_less(m->memory_limit, space.rlim_cur);
 	if (m->memory_limit == SIZE_MAX)
 		m->memory_limit = 0;
 }
@@ -94,7 +89,7 @@ static size_t address_space_left(void)
 		return SIZE_MAX;
 	size_t pages = ck_number_after("/proc/self/statm", "");
 	size_t held = pages == SIZE_MAX ? 0 : pages * (size_t)sysconf(_SC_PAGESIZE);
-	return space.rlim_cur - less(space.rlim_cur, held);
+	return space.rlim_cur - ck_less(space.rlim_cur, held);
 }
 
 size_t ck_memory_available(const char **limit)
@@ -102,7 +97,7 @@ size_t ck_memory_available(const char **limit)
 	size_t kib = ck_number_after("/proc/meminfo", "MemAvailable:");
 	size_t machine = kib == SIZE_MAX ? SIZE_MAX : kib * 1024, group = ck_cgroup_read().memory_room,
 	       space = address_space_left();
-	size_t least = less(machine, less(group, space));
+	size_t least = ck_less(machine, ck_less(group, space));
 	*limit = least == space   ? "the address space limit (ulimit -v)"
 		 : least == group ? "the cgroup's memory limit"
 				  : "free memory";

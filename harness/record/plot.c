@@ -265,7 +265,7 @@ ck_status ck_plot_sweep(const ck_result *r, const char *ending, char **image, si
 	fputs("out = ''\n", to);
 	put_lines(to, sweep, sizeof sweep / sizeof *sweep);
 	fclose(to);
-	ck_status status = ck__gnuplot(script, length, image, bytes, err);
+	ck_status status = ck__gnuplot(script, length, ending, image, bytes, err);
 	free(script);
 	free(f.at);
 	return status;

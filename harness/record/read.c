@@ -9,6 +9,7 @@
 
 #include "harness/record/result.h"
 #include "kernels/alloc.h"
+#include "kernels/number.h"
 
 typedef struct reader {
 	const char *source;
@@ -107,9 +108,8 @@ static int word_in(reader *r, const cJSON *from, const char *field, const char *
 static ck_digest digest_in(reader *r, const cJSON *from, const char *field)
 {
 	ck_digest d = {0};
-	char *text = text_in(r, from, field), end;
-	if (strlen(text) != 32 || strspn(text, "0123456789abcdef") != 32 ||
-	    sscanf(text, "%16" SCNx64 "%16" SCNx64 "%c", &d.hi, &d.lo, &end) != 2)
+	char *text = text_in(r, from, field);
+	if (strlen(text) != 32 || !ck_hex64(text, &d.hi) || !ck_hex64(text + 16, &d.lo))
 		wrong(r, field, "is no digest of 32 hexadecimal digits");
 	free(text);
 	return d;

@@ -80,7 +80,7 @@ void ck_result_table(const ck_result *r, FILE *to)
 	ck_columns_print(&c, "", to);
 	ck_columns_free(&c);
 	if (any_front)
-		fputs("* on the front: no other plan has both a lower peak and a shorter step\n", to);
+		fputs("* on the front: no other plan is at least as good in both peak and time and better in one\n", to);
 	if (strcmp(r->baseline, "none") != 0)
 		fprintf(to, "overhead in time is over plan %s, since none was not run\n", r->baseline);
 	print_reasons(r, to);

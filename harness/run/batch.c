@@ -49,10 +49,10 @@ static ck_status fit_images(struct ck__batch_source *s, ck_err *err)
 	bool square = d->h == d->w;
 	if (s->x.dtype == CK_I32)
 		return ck_fail(err, CK_USAGE,
-			       "data '%s' is images, but this model reads tokens; take mlp or cnn, or data text:FILE", s->name);
+			       "data '%.200s' is images, but this model reads tokens; take mlp or cnn, or data text:FILE", s->name);
 	if (s->x.shape.nd == 4 && !square)
 		return ck_fail(err, CK_USAGE,
-			       "data '%s' has images of %" PRId64 "x%" PRId64
+			       "data '%.200s' has images of %" PRId64 "x%" PRId64
 			       ", but this model takes square ones; take mlp:inputs=%" PRId64,
 			       s->name, d->h, d->w, d->h * d->w * d->c);
 	remedy r = {""};
@@ -68,7 +68,7 @@ static ck_status fit_images(struct ck__batch_source *s, ck_err *err)
 		advise(&r, "batch=%" PRId64, d->count);
 	if (r.text[0])
 		return ck_fail(err, CK_USAGE,
-			       "data '%s' does not fit the model: it has %" PRId64 " images of %" PRId64 "x%" PRId64
+			       "data '%.200s' does not fit the model: it has %" PRId64 " images of %" PRId64 "x%" PRId64
 			       " with %" PRId64 " channel(s), in %d classes; set %s",
 			       s->name, d->count, d->h, d->w, d->c, d->classes, r.text);
 	s->examples = d->count;
@@ -79,10 +79,10 @@ static ck_status fit_text(struct ck__batch_source *s, ck_err *err)
 {
 	if (s->x.dtype != CK_I32)
 		return ck_fail(err, CK_USAGE,
-			       "data '%s' is text, but this model reads numbers; take transformer, or data digits", s->name);
+			       "data '%.200s' is text, but this model reads numbers; take transformer, or data digits", s->name);
 	int64_t batch = s->x.shape.d[0], seq = s->x.shape.d[1], bytes = s->data.count;
 	if (bytes < 2)
-		return ck_fail(err, CK_USAGE, "data '%s' has %" PRId64 " byte(s); an example takes two or more", s->name,
+		return ck_fail(err, CK_USAGE, "data '%.200s' has %" PRId64 " byte(s); an example takes two or more", s->name,
 			       bytes);
 	s->examples = (bytes - 1) / seq; /* every token has a next one */
 	remedy r = {""};
@@ -94,7 +94,7 @@ static ck_status fit_text(struct ck__batch_source *s, ck_err *err)
 		advise(&r, "batch=%" PRId64, s->examples ? s->examples : 1);
 	if (r.text[0])
 		return ck_fail(err, CK_USAGE,
-			       "data '%s' does not fit the model: it has %" PRId64 " bytes of 256 kinds, which make %" PRId64
+			       "data '%.200s' does not fit the model: it has %" PRId64 " bytes of 256 kinds, which make %" PRId64
 			       " example(s) of %" PRId64 " tokens; set %s",
 			       s->name, bytes, s->examples, seq, r.text);
 	return CK_OK;

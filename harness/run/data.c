@@ -5,14 +5,12 @@
  */
 #include "harness/run/data.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "kernels/alloc.h"
+#include "kernels/readfile.h"
 #include "kernels/tensor.h"
 
 /* ---- files -------------------------------------------------------------------------------------------------------------- */
@@ -24,29 +22,13 @@ typedef struct blob {
 	size_t size;
 } blob;
 
-static ck_status read_stream(FILE *f, const char *path, blob *b, uint8_t **owned, ck_err *err)
-{
-	struct stat info;
-	if (fstat(fileno(f), &info) != 0 || !S_ISREG(info.st_mode))
-		return ck_fail(err, CK_USAGE, "'%s' is not a regular file; give one that holds the data", path);
-	size_t size = (size_t)info.st_size;
-	*owned = malloc(size + 1); /* + 1: an empty file is no failure here */
-	if (!*owned)
-		return ck_fail(err, CK_MISSING, "no memory for the %zu bytes of '%s'; take a smaller file", size, path);
-	if (fread(*owned, 1, size, f) != size)
-		return ck_fail(err, CK_USAGE, "cannot read all of '%s': %s", path,
-			       ferror(f) ? strerror(errno) : "it became shorter meanwhile");
-	*b = (blob){path, *owned, size};
-	return CK_OK;
-}
-
 static ck_status read_file(const char *path, blob *b, uint8_t **owned, ck_err *err)
 {
-	FILE *f = fopen(path, "rb");
-	if (!f)
-		return ck_fail(err, CK_USAGE, "cannot open '%s': %s; check the path", path, strerror(errno));
-	ck_status status = read_stream(f, path, b, owned, err);
-	fclose(f);
+	char *data;
+	size_t size;
+	ck_status status = ck_file_read(path, SIZE_MAX, &data, &size, err);
+	*owned = (uint8_t *)data;
+	*b = (blob){path, *owned, size};
 	return status;
 }
 
@@ -61,15 +43,15 @@ static ck_status check_magic(const blob *f, ck_err *err)
 {
 	const uint8_t *b = f->bytes;
 	if (f->size >= 2 && b[0] == 0x1f && b[1] == 0x8b)
-		return ck_fail(err, CK_USAGE, "'%s' is compressed with gzip; unpack it first: gunzip -k '%s'", f->name,
+		return ck_fail(err, CK_USAGE, "'%.200s' is compressed with gzip; unpack it first: gunzip -k '%.200s'", f->name,
 			       f->name);
 	if (f->size < 4)
-		return ck_fail(err, CK_USAGE, "'%s' has %zu bytes, too few for an IDX file; get it anew", f->name, f->size);
+		return ck_fail(err, CK_USAGE, "'%.200s' has %zu bytes, too few for an IDX file; get it anew", f->name, f->size);
 	if (b[0] || b[1])
-		return ck_fail(err, CK_USAGE, "'%s' is not an IDX file: it starts with %02x %02x %02x %02x, not with 00 00",
+		return ck_fail(err, CK_USAGE, "'%.200s' is not an IDX file: it starts with %02x %02x %02x %02x, not with 00 00",
 			       f->name, b[0], b[1], b[2], b[3]);
 	if (b[2] != 8)
-		return ck_fail(err, CK_USAGE, "'%s' has IDX elements of type %02x; only unsigned bytes (08) are read", f->name,
+		return ck_fail(err, CK_USAGE, "'%.200s' has IDX elements of type %02x; only unsigned bytes (08) are read", f->name,
 			       b[2]);
 	return CK_OK;
 }
@@ -83,12 +65,12 @@ static ck_status read_idx(const blob *f, int least, int most, const char *what, 
 	int nd = f->bytes[3];
 	if (nd < least || nd > most)
 		return ck_fail(err, CK_USAGE,
-			       "'%s' has %d dimension(s), which are not %s; write idx:IMAGES,LABELS, images first", f->name, nd,
+			       "'%.200s' has %d dimension(s), which are not %s; write idx:IMAGES,LABELS, images first", f->name, nd,
 			       what);
 	size_t header = 4 + 4 * (size_t)nd;
 	if (f->size < header)
 		return ck_fail(err, CK_USAGE,
-			       "'%s' is truncated: %zu bytes do not even hold its IDX header of %zu; get it anew", f->name,
+			       "'%.200s' is truncated: %zu bytes do not even hold its IDX header of %zu; get it anew", f->name,
 			       f->size, header);
 	*shape = (ck_shape){.nd = nd};
 	for (int i = 0; i < nd; i++)
@@ -96,10 +78,10 @@ static ck_status read_idx(const blob *f, int least, int most, const char *what, 
 	char text[CK_SHAPE_TEXT];
 	int64_t count = ck_shape_count(*shape);
 	if (count < 0)
-		return ck_fail(err, CK_USAGE, "'%s' has the IDX extents %s, empty or beyond all bounds; get it anew", f->name,
+		return ck_fail(err, CK_USAGE, "'%.200s' has the IDX extents %s, empty or beyond all bounds; get it anew", f->name,
 			       ck_shape_text(*shape, text));
 	if (f->size != header + (size_t)count)
-		return ck_fail(err, CK_USAGE, "'%s' is %s: its IDX extents %s make %zu bytes, it has %zu; get it anew", f->name,
+		return ck_fail(err, CK_USAGE, "'%.200s' is %s: its IDX extents %s make %zu bytes, it has %zu; get it anew", f->name,
 			       f->size < header + (size_t)count ? "truncated" : "longer than it says",
 			       ck_shape_text(*shape, text), header + (size_t)count, f->size);
 	*elements = f->bytes + header;
@@ -114,7 +96,7 @@ static ck_status take_images(ck__data *d, const blob *images, const blob *labels
 		return CK_USAGE;
 	if (pixels.d[0] != names.d[0])
 		return ck_fail(err, CK_USAGE,
-			       "'%s' has %" PRId64 " images, but '%s' has %" PRId64 " labels; give two that belong together",
+			       "'%.200s' has %" PRId64 " images, but '%.200s' has %" PRId64 " labels; give two that belong together",
 			       images->name, pixels.d[0], labels->name, names.d[0]);
 	d->count = pixels.d[0];
 	d->h = pixels.d[1];

@@ -3,10 +3,12 @@
 #
 # Usage: suite/peers/peer.sh FOLDER [peer.py's arguments]     e.g. suite/peers/peer.sh ~/peer mlp resnet18 --rounds 5
 set -eu
-[ $# -ge 1 ] || {
+case ${1-} in
+'' | -*)
 	sed -n '2,4s/^# \{0,1\}//p' "$0" >&2
 	exit 2
-}
+	;;
+esac
 folder=$1
 shift
 here=$(dirname "$0")
