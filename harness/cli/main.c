@@ -132,8 +132,9 @@ static ck_status read_line(ck_cli *cli, ck_err *err)
 	if (!version && !asks_for_help(first))
 		return read_command(cli, err);
 	if (cli->argc > 2)
-		return ck_fail(err, CK_USAGE, "%s stands alone, but was given '%.60s'; for a command's help: ckbench COMMAND --help",
-			       first, cli->argv[2]);
+		return ck_fail(err, CK_USAGE,
+			       "%s stands alone, but was given '%.60s'; for a command's help: ckbench COMMAND --help", first,
+			       cli->argv[2]);
 	if (version)
 		printf("ckbench %s (%s)\n", CK_VERSION, CK_GIT);
 	else
