@@ -45,6 +45,8 @@ static void run_call(const ck_program *p, ck_memory *m, const ck_call *c, ck_ste
 		k->forward(k, &a);
 		if (op->contract.random && !c->recompute)
 			step->random_draws += hash_draw(&a, ck_shape_count(op->desc.out[0].shape));
+		if (step->logits && op->out[0] == s->graph->loss)
+			s->backend->read(s->device, step->logits, a.in[0], s->graph->values[op->in[0]].bytes);
 	} else {
 		for (int i = 0; i < op->desc.nin; i++)
 			if (c->zero[i])

@@ -18,7 +18,7 @@ typedef struct refusal {
 
 static const refusal command_lines[] = {
     {"ck", 2, "which command", "ckbench sweep mlp", NULL},
-    {"ck frobnicate", 2, "'frobnicate'", "list, parity, sweep, plan, env", NULL},
+    {"ck frobnicate", 2, "'frobnicate'", "list, parity, sweep, train, plan, env", NULL},
     {"ck parity", 2, "needs a MODEL", "list models", NULL},
     {"ck parity mlp cnn", 2, "'mlp' and 'cnn'", "one MODEL", NULL},
     {"ck env mlp", 2, "'mlp'", "options only", NULL},
