@@ -204,6 +204,31 @@ Test(plans, divergence_is_told)
 
 /* ---- learning ------------------------------------------------------------------------------------------------------------- */
 
+/* With a learning rate of 0 nothing changes but the batch: every one's loss is another, an epoch's are as different from the next
+ * epoch's. Without data the batch stays. */
+Test(learning, every_step_takes_its_batch)
+{
+	ck_optimizer still = {CK_SGD, .lr = 0};
+	bench b = open_training("mlp:layers=2,width=8,batch=500", "cpu", 1, &still);
+	ck_program *p = program_of(&b, "none");
+	ck_batch *batch = NULL;
+	ck_err err = {""};
+	ck_course data, one;
+	cr_assert(ck_batch_open(b.graph, "digits", b.seed, &batch, &err) == CK_OK, "%s", err.text);
+	cr_assert(train(&b, p, batch, 6, NULL, &data, &err) == CK_OK, "%s", err.text);
+	cr_assert(train(&b, p, NULL, 6, NULL, &one, &err) == CK_OK, "%s", err.text);
+	for (int i = 0; i < 6; i++) {
+		cr_expect(one.loss[i] == one.loss[0], "step %d: the batch changed", i + 1);
+		for (int k = 0; k < i; k++)
+			cr_expect(data.loss[i] != data.loss[k], "steps %d and %d have the same batch", k + 1, i + 1);
+	}
+	ck_course_free(&data);
+	ck_course_free(&one);
+	ck_batch_close(batch);
+	ck_program_free(p);
+	bench_close(&b);
+}
+
 /* Above 95 % of the digits, over the last epoch as they were trained on. */
 Test(learning, digits, .timeout = 300)
 {
