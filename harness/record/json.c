@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/record/json.h"
 #include "harness/record/training.h"
 #include "kernels/alloc.h"
 
@@ -93,9 +94,9 @@ static void put_device(cJSON *root, const ck_result *r)
 	put_number(o, "threads", r->device.threads);
 }
 
-static void put_case(cJSON *root, const ck_result *r)
+cJSON *ck__json_case(const ck_result *r)
 {
-	cJSON *o = cJSON_AddObjectToObject(root, "case");
+	cJSON *o = cJSON_CreateObject();
 	put_text(o, "model", r->c.model);
 	for (int i = 0; i < r->c.nsettings; i++) {
 		const ck_fact *f = &r->c.settings[i];
@@ -112,6 +113,7 @@ static void put_case(cJSON *root, const ck_result *r)
 	snprintf(graph, sizeof graph, "%016" PRIx64, r->c.graph);
 	put_text(o, "graph", graph);
 	put_text(o, "line", r->c.line);
+	return o;
 }
 
 static void put_measuring(cJSON *root, const ck_result *r)
@@ -188,8 +190,7 @@ static cJSON *point_object(const ck_result *r, const ck_point *p)
 	return o;
 }
 
-/* What every record begins with. */
-static cJSON *begin(const ck_result *r, const char *schema)
+cJSON *ck__json_begin(const char *schema, const ck_result *r)
 {
 	cJSON_InitHooks(&(cJSON_Hooks){.malloc_fn = json_malloc, .free_fn = free});
 	cJSON *root = cJSON_CreateObject();
@@ -197,12 +198,10 @@ static cJSON *begin(const ck_result *r, const char *schema)
 	put_tool(root, r);
 	put_machine(root, &r->machine);
 	put_device(root, r);
-	put_case(root, r);
-	put_text(root, "baseline", r->baseline);
 	return root;
 }
 
-static char *end(cJSON *root)
+char *ck__json_end(cJSON *root)
 {
 	char *printed = cJSON_Print(root), *text = ck_text("%s\n", printed);
 	cJSON_free(printed);
@@ -212,12 +211,14 @@ static char *end(cJSON *root)
 
 char *ck_result_json(const ck_result *r)
 {
-	cJSON *root = begin(r, CK_RESULT_SCHEMA);
+	cJSON *root = ck__json_begin(CK_RESULT_SCHEMA, r);
+	cJSON_AddItemToObject(root, "case", ck__json_case(r));
+	put_text(root, "baseline", r->baseline);
 	put_measuring(root, r);
 	cJSON *points = cJSON_AddArrayToObject(root, "points");
 	for (int i = 0; i < r->npoints; i++)
 		cJSON_AddItemToArray(points, point_object(r, &r->points[i]));
-	return end(root);
+	return ck__json_end(root);
 }
 
 /* ---- training ------------------------------------------------------------------------------------------------------------ */
@@ -271,10 +272,12 @@ static cJSON *curve_object(const ck_point *p, const ck_course *c)
 
 char *ck_training_json(const ck_training *t)
 {
-	cJSON *root = begin(t->head, CK_TRAINING_SCHEMA);
+	cJSON *root = ck__json_begin(CK_TRAINING_SCHEMA, t->head);
+	cJSON_AddItemToObject(root, "case", ck__json_case(t->head));
+	put_text(root, "baseline", t->head->baseline);
 	put_training(root, t);
 	cJSON *curves = cJSON_AddArrayToObject(root, "curves");
 	for (int i = 0; i < t->head->npoints; i++)
 		cJSON_AddItemToArray(curves, curve_object(&t->head->points[i], &t->curves[i]));
-	return end(root);
+	return ck__json_end(root);
 }

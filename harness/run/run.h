@@ -61,10 +61,11 @@ void ck_memory_batch(ck_memory *m, const ck_layout *l, const void *const *batch)
 
 typedef struct ck_step {
 	uint64_t seed;
-	uint32_t step; /* counts steps: dropout draws other masks in each */
-	bool check;    /* poison what is dropped or not yet written, own every byte, find the live peak; slow */
+	uint32_t step;     /* counts steps: dropout draws other masks in each */
+	bool check;        /* poison what is dropped or not yet written, own every byte, find the live peak; slow */
+	ck_value captured; /* with `capture`: the activation that is copied there when its op first ran, since it */
+	void *capture;     /* may be gone when the step ends; host memory, or NULL: none */
 	/* out */
-	void *logits;          /* NULL, or room for a host copy of what the loss is taken of, as it was in the forward */
 	uint64_t random_draws; /* a sum of hashes of what first forwards drew: seed, step, op and how many elements */
 	size_t live_peak;   /* with check: the most bytes owned at once, persistent ones included; found from what happens, not
 			       from the trace */

@@ -162,7 +162,8 @@ static void keep(ck_course *c, double loss, int64_t right, ck_digest digest, uin
 static ck_status train_step(trainer *t, const ck_course *baseline, ck_err *err)
 {
 	ck_course *c = t->c;
-	ck_step step = {.seed = t->o->seed, .step = (uint32_t)c->steps, .check = true, .logits = t->logits};
+	ck_step step = {
+	    .seed = t->o->seed, .step = (uint32_t)c->steps, .check = true, .captured = t->loss_op->in[0], .capture = t->logits};
 	if (t->o->batch) {
 		ck_batch_take(t->o->batch, c->steps);
 		ck_memory_batch(t->m, &t->p->layout, t->o->batch->at);

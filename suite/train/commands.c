@@ -98,7 +98,7 @@ Test(commands, train_leaves_a_record_a_tsv_and_plots)
 	int lines = 0;
 	for (const char *c = tsv; *c; c++)
 		lines += *c == '\n';
-	cr_expect(lines == 1 + 3 * 15 && strncmp(tsv, "plan\tstep\tloss\taccuracy\tdigest\n", 30) == 0, "%s", tsv);
+	cr_expect(lines == 1 + 3 * 15 && strncmp(tsv, "plan\tstep\tloss\taccuracy\tdigest\nnone\t1\t", 38) == 0, "%s", tsv);
 
 	/* The line that is printed does the same again. */
 	char *again = ck_text("ck %s --json again --quiet", text(field(root, "case"), "line") + strlen("ckbench "));
