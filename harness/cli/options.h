@@ -28,6 +28,11 @@
 	X(no_fusion, NULL, FLAG, 0, 0, NULL, "build the graph of plain ops, none fused")                                       \
 	X(seconds, "S", REAL, 0.01, 86400, "20", "time limit for measuring")                                                   \
 	X(rounds, "N", WHOLE, 1, 1000000, "3", "rounds that are measured in any case, each one step of every plan")            \
+	X(steps, "N", WHOLE, 1, 1000000, "100", "training steps of every plan")                                                \
+	X(optimizer, "NAME", TEXT, 0, 0, "adamw", "sgd or adamw, with PyTorch's rules and presets")                            \
+	X(lr, "X", REAL, 0, 1000, NULL, "learning rate [0.001]")                                                               \
+	X(momentum, "X", REAL, 0, 0.9999, NULL, "momentum of sgd [0]")                                                         \
+	X(weight_decay, "X", REAL, 0, 100, NULL, "weight decay [0 for sgd, 0.01 for adamw]")                                   \
 	X(out, "DIR", TEXT, 0, 0, "ckbench-out", "folder for the record, its TSV and the plots")                               \
 	X(json, "FILE", TEXT, 0, 0, NULL, "write the record to FILE; - is the standard output")                                \
 	X(force, NULL, FLAG, 0, 0, NULL, "let --json replace a file that is there")                                            \

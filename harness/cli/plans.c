@@ -274,6 +274,24 @@ ck_status ck_plans_choose(const ck_graph *g, const ck_options *o, ck_plans *p, c
 	return status;
 }
 
+ck_status ck_plans_few(const ck_graph *g, ck_plans *p, ck_err *err)
+{
+	char *uniform = ck_text("uniform:%lld", llround(sqrt(g->nstages)));
+	const char *const names[] = {"none", uniform, "stages"};
+	uint64_t digests[sizeof names / sizeof *names];
+	ck_status status = CK_OK;
+	*p = (ck_plans){0};
+	for (size_t i = 0; i < sizeof names / sizeof *names && status == CK_OK; i++) {
+		status = add(g, p, names[i], err);
+		if (status == CK_OK)
+			drop_if_same(p, digests);
+	}
+	free(uniform);
+	if (status != CK_OK)
+		ck_plans_free(p);
+	return status;
+}
+
 ck_status ck_plans_make(ck_plans *p, const ck_session *s, ck_err *err)
 {
 	for (int i = 0; i < p->n; i++) {

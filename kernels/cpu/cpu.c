@@ -188,6 +188,7 @@ const ck_backend ck_cpu_backend = {
     .threads = threads_of,
     .prepare = prepare,
     .release = release,
+    .update = ck__cpu_update,
     .alloc = allocate,
     .free = release_memory,
     .write = write_memory,
