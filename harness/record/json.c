@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/record/result.h"
+#include "harness/record/json.h"
 #include "kernels/alloc.h"
 
 static void *json_malloc(size_t bytes)
@@ -88,9 +88,9 @@ static void put_device(cJSON *root, const ck_result *r)
 	put_number(o, "threads", r->device.threads);
 }
 
-static void put_case(cJSON *root, const ck_result *r)
+cJSON *ck__json_case(const ck_result *r)
 {
-	cJSON *o = cJSON_AddObjectToObject(root, "case");
+	cJSON *o = cJSON_CreateObject();
 	put_text(o, "model", r->c.model);
 	for (int i = 0; i < r->c.nsettings; i++) {
 		const ck_fact *f = &r->c.settings[i];
@@ -107,6 +107,7 @@ static void put_case(cJSON *root, const ck_result *r)
 	snprintf(graph, sizeof graph, "%016" PRIx64, r->c.graph);
 	put_text(o, "graph", graph);
 	put_text(o, "line", r->c.line);
+	return o;
 }
 
 static void put_measuring(cJSON *root, const ck_result *r)
@@ -183,22 +184,33 @@ static cJSON *point_object(const ck_result *r, const ck_point *p)
 	return o;
 }
 
-char *ck_result_json(const ck_result *r)
+cJSON *ck__json_begin(const char *schema, const ck_result *r)
 {
 	cJSON_InitHooks(&(cJSON_Hooks){.malloc_fn = json_malloc, .free_fn = free});
 	cJSON *root = cJSON_CreateObject();
-	put_text(root, "schema", CK_RESULT_SCHEMA);
+	put_text(root, "schema", schema);
 	put_tool(root, r);
 	put_machine(root, &r->machine);
 	put_device(root, r);
-	put_case(root, r);
+	return root;
+}
+
+char *ck__json_end(cJSON *root)
+{
+	char *printed = cJSON_Print(root), *text = ck_text("%s\n", printed);
+	cJSON_free(printed);
+	cJSON_Delete(root);
+	return text;
+}
+
+char *ck_result_json(const ck_result *r)
+{
+	cJSON *root = ck__json_begin(CK_RESULT_SCHEMA, r);
+	cJSON_AddItemToObject(root, "case", ck__json_case(r));
 	put_text(root, "baseline", r->baseline);
 	put_measuring(root, r);
 	cJSON *points = cJSON_AddArrayToObject(root, "points");
 	for (int i = 0; i < r->npoints; i++)
 		cJSON_AddItemToArray(points, point_object(r, &r->points[i]));
-	char *printed = cJSON_Print(root), *text = ck_text("%s\n", printed);
-	cJSON_free(printed);
-	cJSON_Delete(root);
-	return text;
+	return ck__json_end(root);
 }

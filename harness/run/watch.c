@@ -183,6 +183,11 @@ void ck__watch_after(ck_watch *w, const ck_call *c)
 		w->where[op->stash[i]] = c->stash[i];
 }
 
+size_t ck__watch_owned(const ck_watch *w)
+{
+	return w->owned;
+}
+
 ck_watch *ck__watch_open(const ck_program *p, ck_memory *m)
 {
 	ck_watch *w = ck_alloc(1, sizeof *w);
