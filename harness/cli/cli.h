@@ -7,7 +7,7 @@
 /* One command line, read. */
 typedef struct ck_cli {
 	const struct ck_command *command;
-	const char *subject; /* what the command is about, a MODEL mostly; NULL: nothing */
+	const char *subject;   /* what the command is about, a MODEL mostly; NULL: nothing */
 	const char **subjects; /* all of them, for a command that takes several; subject is the first */
 	int nsubjects;
 	ck_options options;

@@ -12,7 +12,7 @@
 
 /* Small, and between them every op that can go wrong: statistics, pooling, residuals, masks, tied weights, dropout. */
 static const char *const preset_models[] = {
-    "mlp:layers=8,width=32,batch=16,dropout=0.1",
+    "mlp:layers=8,width=64,batch=64,dropout=0.1",
     "resnet18:width=8,image=32,classes=10,batch=4,dropout=0.1",
     "gpt-tiny:dropout=0.1",
 };
@@ -68,8 +68,8 @@ static ck_status take_baseline(const ck_case *c, const ck_schedule *none, ck_out
 	}
 	ck_program_free(p);
 	if (status == CK_OK && !(o->finite && o->some_nonzero))
-		return ck_fail(err, CK_FAILED, "%.200s: gradients that are all zero or not finite prove nothing; try another seed",
-			       c->model);
+		return ck_fail(err, CK_FAILED,
+			       "%.200s: gradients that are all zero or not finite prove nothing; try another seed", c->model);
 	return status;
 }
 
@@ -96,7 +96,7 @@ static ck_options plan_options(const ck_options *o, const ck_graph *g)
 {
 	ck_options plans = *o;
 	if (!o->given[CK_OPTION_plans])
-		plans.text[CK_OPTION_plans] = g->nstages < 2 ? "stages" : "stages,uniform:2,torch:2";
+		plans.text[CK_OPTION_plans] = g->nstages < 4 ? "stages" : "stages,uniform:2,uniform:4";
 	return plans;
 }
 
@@ -131,8 +131,8 @@ static ck_status verdict(const ck_fault_report *r, ck_err *err)
 	int missed = ck_fault_report_count(r, CK_FAULT_MISSED);
 	if (missed == 0 && r->nalarms == 0)
 		return CK_OK;
-	return ck_fail(err, CK_FAILED, "%d fault%s missed, %d false alarm%s; the table names them", missed, missed == 1 ? "" : "s",
-		       r->nalarms, r->nalarms == 1 ? "" : "s");
+	return ck_fail(err, CK_FAILED, "%d fault%s missed, %d false alarm%s; the table names them", missed,
+		       missed == 1 ? "" : "s", r->nalarms, r->nalarms == 1 ? "" : "s");
 }
 
 static ck_status write_json(const faults_job *j, ck_err *err)
@@ -141,9 +141,9 @@ static ck_status write_json(const faults_job *j, ck_err *err)
 	if (!o->given[CK_OPTION_json])
 		return CK_OK;
 	char *text = ck_fault_report_json(&j->report);
-	ck_status status = j->out == stderr ? ck_print(text, err)
-					    : ck_file_write(o->text[CK_OPTION_json], text, strlen(text),
-							    o->given[CK_OPTION_force], err);
+	ck_status status = j->out == stderr
+			       ? ck_print(text, err)
+			       : ck_file_write(o->text[CK_OPTION_json], text, strlen(text), o->given[CK_OPTION_force], err);
 	free(text);
 	return status;
 }

@@ -93,7 +93,8 @@ static ck_status run(const ck_cli *cli, ck_err *err)
 		lists[i].list();
 		any = true;
 	}
-	return any ? CK_OK : ck_fail(err, CK_USAGE, "list '%.60s': it can list models, planners, devices or faults", cli->subject);
+	return any ? CK_OK
+		   : ck_fail(err, CK_USAGE, "list '%.60s': it can list models, planners, devices or faults", cli->subject);
 }
 
 const ck_command ck_command_list = {

@@ -19,7 +19,8 @@ extern const ck_command ck_command_list, ck_command_parity, ck_command_sweep, ck
 
 /* In the order of the help. */
 static const ck_command *const commands[] = {
-    &ck_command_list, &ck_command_parity, &ck_command_sweep, &ck_command_plan, &ck_command_faults, &ck_command_env, &ck_command_peak,
+    &ck_command_list,   &ck_command_parity, &ck_command_sweep, &ck_command_plan,
+    &ck_command_faults, &ck_command_env,    &ck_command_peak,
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
@@ -137,8 +138,9 @@ static ck_status read_line(ck_cli *cli, ck_err *err)
 	if (!version && !asks_for_help(first))
 		return read_command(cli, err);
 	if (cli->argc > 2)
-		return ck_fail(err, CK_USAGE, "%s stands alone, but was given '%.60s'; for a command's help: ckbench COMMAND --help",
-			       first, cli->argv[2]);
+		return ck_fail(err, CK_USAGE,
+			       "%s stands alone, but was given '%.60s'; for a command's help: ckbench COMMAND --help", first,
+			       cli->argv[2]);
 	if (version)
 		printf("ckbench %s (%s)\n", CK_VERSION, CK_GIT);
 	else

@@ -1,4 +1,6 @@
 /* Mistakes with memory: freed too early or never, two values in one place, late copies, meters that do not tell the truth. */
+#include <string.h>
+
 #include "harness/fault/internal.h"
 
 /* ---- drops --------------------------------------------------------------------------------------------------------------- */
@@ -69,36 +71,41 @@ static bool overlap(ck_program *p, const ck_schedule *s)
 
 /* ---- a copy that comes late ---------------------------------------------------------------------------------------------- */
 
-/* Two lifetimes in one place, of activations of one size, the second while the first's copy out (or back in) is still under way. */
-static bool find_reuse(const ck_faulty *f, int *first, int *second)
+static bool is_activation(const ck_faulty *f, const ck_lifetime *l)
+{
+	return l->slot < f->graph->nvalues && f->graph->values[l->slot].kind == CK_ACTIVATION;
+}
+
+/* An activation that lay, and ended, just where the one that call i makes lies now; CK_NONE when there is none. */
+static ck_value earlier_here(const ck_faulty *f, int i)
 {
 	const ck_trace *t = &f->program->trace;
 	const size_t *offset = f->program->layout.offset;
-	for (*second = 0; *second < t->nlives; ++*second)
-		for (*first = 0; *first < *second; ++*first) {
-			const ck_lifetime *a = &t->lives[*first], *b = &t->lives[*second];
-			bool forwards = a->slot < f->graph->nvalues && b->slot < f->graph->nvalues && a->slot != b->slot;
-			if (forwards && offset[*first] == offset[*second] && a->bytes == b->bytes && a->to < b->from &&
-			    f->graph->values[b->slot].kind == CK_ACTIVATION && f->graph->values[a->slot].kind == CK_ACTIVATION)
-				return true;
-		}
-	return false;
+	int mine = 0;
+	while (mine < t->nlives && !(t->lives[mine].from == i && is_activation(f, &t->lives[mine])))
+		mine++;
+	for (int k = 0; k < mine && mine < t->nlives; k++) {
+		const ck_lifetime *l = &t->lives[k], *m = &t->lives[mine];
+		bool here = offset[k] == offset[mine] && l->bytes == m->bytes && l->to < m->from;
+		if (here && is_activation(f, l) && l->slot != m->slot && f->kept[l->slot])
+			return l->slot;
+	}
+	return CK_NONE;
 }
 
-/* Kept when the first is made, written when the second has been made. */
+/* A copy out of the first value (or back in), still under way when the second has been made in its place. Once. */
 static void late_copy(ck_faulty *f, const ck_call *c, const ck_args *a, ck_step *step)
 {
 	(void)step;
-	int first, second, i = ck__index(f, c);
-	if (c->code != 'F' || !find_reuse(f, &first, &second))
+	if (c->code != 'F' || f->hits > 0)
 		return;
-	const ck_lifetime *from = &f->program->trace.lives[first], *to = &f->program->trace.lives[second];
-	if (i == from->from && a->out[0])
-		ck__keep(f, from->slot, a->out[0]);
-	if (i == to->from && a->out[0] && f->kept[from->slot]) {
-		ck__write(f, from->slot, a->out[0], f->kept[from->slot]);
-		f->hits++;
-	}
+	ck_value made = ck__op(f, c)->out[0], earlier = earlier_here(f, ck__index(f, c));
+	ck__keep(f, made, a->out[0]);
+	if (earlier == CK_NONE || !ck__output_is_read(f, c) ||
+	    memcmp(f->kept[made], f->kept[earlier], f->graph->values[made].bytes) == 0)
+		return;
+	ck__write(f, made, a->out[0], f->kept[earlier]);
+	f->hits++;
 }
 
 /* ---- meters -------------------------------------------------------------------------------------------------------------- */
@@ -139,7 +146,7 @@ const ck_fault ck__memory_faults[] = {
      .program = overlap},
     {.name = "late-copy",
      .field = "a copy to or from the host ends late and lands on what has taken over the memory",
-     .needs = "no two activations of one size take turns in one place",
+     .needs = "no two activations of one size take turns in one place, the second being read and other than the first",
      .after = late_copy},
     {.name = "peak-not-reset",
      .field = "the peak counter is not reset, so a plan is charged with what ran before it",

@@ -1,26 +1,31 @@
 /* Mistakes with random numbers: a recompute must draw what the first forward drew, and leave the stream where it was. */
 #include "harness/fault/internal.h"
 
-static const char needs[] = "no op that draws random numbers is recomputed";
+static const char needs[] = "no op that draws random numbers is recomputed, other than for its stash";
 
 static bool redraws(ck_faulty *f, const ck_call *c)
 {
 	return c->code == 'F' && c->recompute && ck__op(f, c)->contract.random;
 }
 
+static bool masks_again(ck_faulty *f, const ck_call *c)
+{
+	return redraws(f, c) && ck__output_is_read(f, c);
+}
+
 static bool other_step(ck_faulty *f, const ck_call *c, ck_args *a, ck_step *step)
 {
 	(void)step;
-	a->step += redraws(f, c);
-	f->hits += redraws(f, c);
+	a->step += masks_again(f, c);
+	f->hits += masks_again(f, c);
 	return true;
 }
 
 static bool other_seed(ck_faulty *f, const ck_call *c, ck_args *a, ck_step *step)
 {
 	(void)step;
-	a->seed += redraws(f, c);
-	f->hits += redraws(f, c);
+	a->seed += masks_again(f, c);
+	f->hits += masks_again(f, c);
 	return true;
 }
 
@@ -28,7 +33,7 @@ static bool other_seed(ck_faulty *f, const ck_call *c, ck_args *a, ck_step *step
 static bool other_op(ck_faulty *f, const ck_call *c, ck_args *a, ck_step *step)
 {
 	(void)step;
-	if (redraws(f, c)) {
+	if (masks_again(f, c)) {
 		a->op = (uint32_t)(f->graph->nops + f->hits);
 		f->hits++;
 	}
@@ -60,7 +65,7 @@ const ck_fault ck__random_faults[] = {
      .before = other_op},
     {.name = "stream-moved-on",
      .field = "the state is not put back after the recompute, so that everything drawn later differs from plain training",
-     .needs = needs,
+     .needs = "no op that draws random numbers is recomputed",
      .after = moved_on},
     {.name = NULL},
 };

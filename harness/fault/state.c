@@ -64,7 +64,8 @@ static void update_by_halves(ck_faulty *f, ck_value v, double m, void *at)
 	void *host = ck__read(f, v, at);
 	for (int64_t i = 0; i < ck_shape_count(info->shape); i++) {
 		double old = ck__get(f->kept[v], info->dtype, i), now = ck__get(host, info->dtype, i);
-		double batch = old + (now - old) / m;
+		ck__put(host, info->dtype, i, old + (now - old) / m);
+		double batch = ck__get(host, info->dtype, i); /* each step is rounded, as it would be */
 		ck__put(host, info->dtype, i, old + half * (batch - old));
 		double once = ck__get(host, info->dtype, i);
 		ck__put(host, info->dtype, i, once + half * (batch - once));

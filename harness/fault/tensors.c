@@ -15,6 +15,23 @@ const ck_call *ck__recompute_of(const ck_faulty *f, int op)
 	return NULL;
 }
 
+bool ck__output_is_read(const ck_faulty *f, const ck_call *c)
+{
+	ck_value v = ck__op(f, c)->out[0];
+	for (int i = ck__index(f, c) + 1; i < f->program->ncalls; i++) {
+		const ck_call *later = &f->program->calls[i];
+		if (later->code == 'D')
+			continue;
+		const ck_op_info *op = ck__op(f, later);
+		for (int k = 0; k < op->desc.nin; k++)
+			if (op->in[k] == v && later->in[k] != CK_NOWHERE)
+				return true;
+		if (later->id == c->id)
+			return later->code == 'B' && later->out[0] != CK_NOWHERE;
+	}
+	return false;
+}
+
 int ck__last_recompute(const ck_program *p)
 {
 	int last = p->ncalls - 1;

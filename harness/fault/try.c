@@ -68,9 +68,8 @@ static void judge_outcome(const ck_fault_subject *s, const ck_outcome *o, ck_fau
 
 static void judge_refusal(ck_run_check broken, ck_fault_verdict *v)
 {
-	static const int checks[] = {[CK_RUN_WATCH] = CK_CHECK_WATCH,
-				     [CK_RUN_MEMORY] = CK_CHECK_MEMORY,
-				     [CK_RUN_PARAMETERS] = CK_CHECK_PARAMETERS};
+	static const int checks[] = {
+	    [CK_RUN_WATCH] = CK_CHECK_WATCH, [CK_RUN_MEMORY] = CK_CHECK_MEMORY, [CK_RUN_PARAMETERS] = CK_CHECK_PARAMETERS};
 	v->status = CK_FAULT_CAUGHT;
 	v->by = 1u << checks[broken];
 }

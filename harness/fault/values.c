@@ -10,6 +10,11 @@ static bool recomputes(const ck_call *c)
 	return c->code == 'F' && c->recompute;
 }
 
+static bool makes_output_again(const ck_faulty *f, const ck_call *c)
+{
+	return recomputes(c) && ck__output_is_read(f, c);
+}
+
 /* ---- weights ------------------------------------------------------------------------------------------------------------- */
 
 static int weight_of(const ck_faulty *f, const ck_op_info *op)
@@ -170,7 +175,7 @@ static bool no_residual(ck_faulty *f, const ck_call *c, ck_args *a, ck_step *ste
 	(void)step;
 	const ck_op_desc *d = &ck__op(f, c)->desc;
 	int i = d->kind == CK_ADD ? 1 : ck_op_residual(d);
-	if (recomputes(c) && i >= 0)
+	if (makes_output_again(f, c) && i >= 0)
 		drop_operand(f, c, a, i);
 	return true;
 }
@@ -179,7 +184,7 @@ static bool swapped(ck_faulty *f, const ck_call *c, ck_args *a, ck_step *step)
 {
 	(void)step;
 	ck_op_kind kind = ck__op(f, c)->desc.kind;
-	if (!recomputes(c) || (kind != CK_LAYERNORM && kind != CK_BATCHNORM))
+	if (!makes_output_again(f, c) || (kind != CK_LAYERNORM && kind != CK_BATCHNORM))
 		return true;
 	const void *gamma = a->in[1];
 	a->in[1] = a->in[2];
@@ -206,7 +211,7 @@ static void without_mask(ck_faulty *f, const ck_call *c, const ck_args *a, ck_st
 	ck_op_desc desc = op->desc;
 	ck_kernel *kernel;
 	ck_err err = {""};
-	if (!recomputes(c) || desc.kind != CK_SOFTMAX || !desc.attr.causal)
+	if (!makes_output_again(f, c) || desc.kind != CK_SOFTMAX || !desc.attr.causal)
 		return;
 	desc.attr.causal = false;
 	if (s->backend->prepare(s->device, &desc, &kernel, &err) != CK_OK)

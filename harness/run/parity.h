@@ -29,9 +29,9 @@ typedef struct ck_outcome {
 	ck_digest *value;          /* by value: its gradient's digest, or a buffer's content's */
 	int nvalues;
 	size_t live_peak;
-	bool finite;       /* loss and all gradients are finite */
+	bool finite;         /* loss and all gradients are finite */
 	ck_run_check broken; /* when the run was refused: by which check */
-	bool some_nonzero; /* some gradient is not zero: else the comparison proves nothing */
+	bool some_nonzero;   /* some gradient is not zero: else the comparison proves nothing */
 } ck_outcome;
 
 typedef enum ck_verdict { CK_BITWISE, CK_PARITY_FAILED } ck_verdict;

@@ -67,7 +67,7 @@ typedef struct ck_step {
 	bool check;    /* poison what is dropped or not yet written, own every byte, find the live peak; slow */
 	/* out */
 	uint64_t random_draws; /* a sum of hashes of what first forwards drew: seed, step, op and how many elements */
-	size_t live_peak;   /* with check: the most bytes owned at once, persistent ones included; found from what happens, not
+	size_t live_peak;    /* with check: the most bytes owned at once, persistent ones included; found from what happens, not
 			       from the trace */
 	ck_run_check broken; /* which check it was, when the run returns CK_FAILED */
 	double *op_seconds;  /* NULL, or room for 2 * nops: adds each call's time to [op] (F) or [nops + op] (B) */
