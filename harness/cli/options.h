@@ -15,9 +15,10 @@
 /* Seeds end where JSON numbers stop being exact: 2^53 - 1. */
 #define CK_OPTION_ROWS(X)                                                                                                      \
 	X(plans, "LIST", TEXT, 0, 0, NULL,                                                                                     \
-	  "plans by name, e.g. uniform:4,stages or uniform:1..12; see 'ckbench list planners'. none is always run, first")     \
+	  "plans by name, with numbers as one, a list or a range: stages,uniform:4 or uniform:1,2,4 or uniform:1..12 or "      \
+	  "uniform:1..64*2; see 'ckbench list planners'. none is always run, first")                                           \
 	X(segments, "LIST", TEXT, 0, 0, NULL, "segment counts K, e.g. 1,2,4 or 1..12 or 1..64*2: uniform:K for each")          \
-	X(schedule, "FILE", TEXT, 0, 0, NULL, "also run the schedule in FILE, as plan schedule:FILE")                          \
+	X(schedule, "FILE", TEXT, 0, 0, NULL, "also run the schedule in FILE, a regular file, as plan schedule:FILE")          \
 	X(emit, "WHAT", TEXT, 0, 0, NULL, "schedule: write the one plan's schedule, as --schedule takes it")                   \
 	X(device, "NAME", TEXT, 0, 0, "cpu", "where to run; see 'ckbench list devices'")                                       \
 	X(threads, "N", WHOLE, 1, 1024, NULL, "CPU threads, 1 to 1024; all that may be used when not given")                   \
