@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "harness/cli/interrupt.h"
-#include "harness/cli/plans.h"
+#include "harness/cli/outputs.h"
 #include "harness/cli/progress.h"
 #include "harness/record/faults.h"
 #include "harness/record/file.h"
@@ -114,6 +114,7 @@ static ck_status try_model(faults_job *j, const char *model, ck_err *err)
 	char *more = ck_option_line(&j->cli->options, CK_OPTION_plans);
 	about->c.line = ck_case_line(&c, "faults", more);
 	free(more);
+	ck_interrupt_keep(); /* from here on there is a record */
 	int index = ck_fault_report_model(&j->report, model, about);
 	ck_options options = plan_options(&j->cli->options, c.graph);
 	status = ck_plans_choose(c.graph, &options, &plans, err);
@@ -135,16 +136,42 @@ static ck_status verdict(const ck_fault_report *r, ck_err *err)
 		       missed == 1 ? "" : "s", r->nalarms, r->nalarms == 1 ? "" : "s");
 }
 
-static ck_status write_json(const faults_job *j, ck_err *err)
+static ck_status write_out(const faults_job *j, const char *text, ck_err *err)
+{
+	char *path;
+	ck_status status = ck_outputs_write_record(j->cli->options.text[CK_OPTION_out], "faults", text, &path, err);
+	if (status == CK_OK)
+		fprintf(j->out, "written: %s\n", path);
+	free(path);
+	return status;
+}
+
+/* To the places that were asked for; without any, the table is all. */
+static ck_status write_records(const faults_job *j, ck_err *err)
 {
 	const ck_options *o = &j->cli->options;
-	if (!o->given[CK_OPTION_json])
-		return CK_OK;
 	char *text = ck_fault_report_json(&j->report);
-	ck_status status = j->out == stderr
-			       ? ck_print(text, err)
-			       : ck_file_write(o->text[CK_OPTION_json], text, strlen(text), o->given[CK_OPTION_force], err);
+	ck_status status = CK_OK;
+	if (o->given[CK_OPTION_out])
+		status = write_out(j, text, err);
+	if (status == CK_OK && o->given[CK_OPTION_json])
+		status = j->out == stderr
+			     ? ck_print(text, err)
+			     : ck_file_write(o->text[CK_OPTION_json], text, strlen(text), o->given[CK_OPTION_force], err);
 	free(text);
+	return status;
+}
+
+/* Refusals that would otherwise come after the work. */
+static ck_status check_places(const faults_job *j, ck_err *err)
+{
+	const ck_options *o = &j->cli->options;
+	const char *out = o->given[CK_OPTION_out] ? o->text[CK_OPTION_out] : NULL;
+	ck_status status = CK_OK;
+	if (o->given[CK_OPTION_json] && j->out != stderr)
+		status = ck_file_writable(o->text[CK_OPTION_json], o->given[CK_OPTION_force], out, err);
+	if (status == CK_OK && out)
+		status = ck_folder_writable(out, err);
 	return status;
 }
 
@@ -168,15 +195,13 @@ static ck_status run(const ck_cli *cli, ck_err *err)
 	const char *const *models = cli->nsubjects ? cli->subjects : preset_models;
 	int n = cli->nsubjects ? cli->nsubjects : PRESETS;
 	ck_interrupt_watch();
-	ck_status status = CK_OK;
-	if (o->given[CK_OPTION_json] && !to_stdout)
-		status = ck_file_writable(o->text[CK_OPTION_json], o->given[CK_OPTION_force], NULL, err);
+	ck_status status = check_places(&j, err);
 	for (int i = 0; i < n && status == CK_OK && !*ck_interrupted; i++)
 		status = try_model(&j, models[i], err);
 	ck_progress_clear(&j.progress);
 	if (status == CK_OK) {
 		tell(&j);
-		status = write_json(&j, err);
+		status = write_records(&j, err);
 	}
 	if (status == CK_OK)
 		status = verdict(&j.report, err);
@@ -192,7 +217,7 @@ const ck_command ck_command_faults = {
     .text = "Switches on known mistakes of checkpointing code, one at a time ('ckbench list faults'), and tells which check "
 	    "caught each, in each model under each plan that recomputes anything. The last column is what comparing shapes "
 	    "and dtypes of recomputed tensors only would have seen. A fault that no check catches, or a check that fires "
-	    "without one, fails. Without a model, three small ones are taken.",
-    .takes = CK_TAKES_CASE | CK_TAKES(plans) | CK_TAKES(json) | CK_TAKES(force) | CK_TAKES(quiet),
+	    "without one, fails. Without a model, three small ones are taken. --out keeps the record as DIR/faults-N.json.",
+    .takes = CK_TAKES_CASE | CK_TAKES(plans) | CK_TAKES(out) | CK_TAKES(json) | CK_TAKES(force) | CK_TAKES(quiet),
     .run = run,
 };

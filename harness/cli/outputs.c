@@ -8,13 +8,20 @@
 #include "harness/record/plot.h"
 #include "kernels/alloc.h"
 
+static char *in_folder(const char *folder, const char *name)
+{
+	size_t n = strlen(folder);
+	return ck_text("%s%s%s", folder, n && folder[n - 1] == '/' ? "" : "/", name);
+}
+
 /* "ckbench-out/sweep-resnet18": the command, and the model as the user called it. */
 static char *stem_of(const ck_job *j)
 {
-	const char *folder = j->cli->options.text[CK_OPTION_out], *model = j->cli->subject;
-	size_t n = strlen(folder);
-	return ck_text("%s%s%s-%.*s", folder, n && folder[n - 1] == '/' ? "" : "/", j->cli->command->name,
-		       (int)strcspn(model, ":"), model);
+	const char *model = j->cli->subject;
+	char *name = ck_text("%s-%.*s", j->cli->command->name, (int)strcspn(model, ":"), model);
+	char *stem = in_folder(j->cli->options.text[CK_OPTION_out], name);
+	free(name);
+	return stem;
 }
 
 static char *file_name(const char *stem, int number, const char *ending)
@@ -35,9 +42,8 @@ static bool is_free(const char *stem, int number)
 }
 
 /* The record takes the first free number. When another sweep takes that in the same moment, the next. */
-static ck_status write_record(const ck_job *j, const char *stem, int *number, char **name, ck_err *err)
+static ck_status write_record(const char *text, const char *stem, int *number, char **name, ck_err *err)
 {
-	char *text = ck_result_json(j->result);
 	ck_status status = CK_USAGE;
 	ck_err why = {""};
 	for (*number = 1; status == CK_USAGE; ++*number) {
@@ -51,7 +57,6 @@ static ck_status write_record(const ck_job *j, const char *stem, int *number, ch
 		free(*name);
 		*name = NULL;
 	}
-	free(text);
 	return status == CK_OK ? CK_OK : ck_fail(err, status, "%s", why.text);
 }
 
@@ -88,13 +93,25 @@ static ck_status write_plots(const ck_job *j, const char *stem, int number, char
 	return status;
 }
 
+ck_status ck_outputs_write_record(const char *folder, const char *name, const char *text, char **path, ck_err *err)
+{
+	char *stem = in_folder(folder, name);
+	int number;
+	*path = NULL;
+	ck_status status = ck_folder_make(folder, err);
+	if (status == CK_OK)
+		status = write_record(text, stem, &number, path, err);
+	free(stem);
+	return status;
+}
+
 ck_status ck_outputs_write(const ck_job *j, ck_err *err)
 {
-	char *stem = stem_of(j), *list = NULL;
+	char *stem = stem_of(j), *text = ck_result_json(j->result), *list = NULL;
 	int number;
 	ck_status status = ck_folder_make(j->cli->options.text[CK_OPTION_out], err);
 	if (status == CK_OK)
-		status = write_record(j, stem, &number, &list, err);
+		status = write_record(text, stem, &number, &list, err);
 	if (status == CK_OK) {
 		char *tsv = ck_result_tsv(j->result);
 		status = write_beside(stem, number, "tsv", tsv, strlen(tsv), &list, err);
@@ -104,6 +121,7 @@ ck_status ck_outputs_write(const ck_job *j, ck_err *err)
 		fprintf(j->out, "written: %s\n", list);
 	}
 	free(list);
+	free(text);
 	free(stem);
 	return status;
 }

@@ -4,6 +4,8 @@
 
 #include "harness/cli/job.h"
 
+/* A record alone, as FOLDER/NAME-N.json; gives its path, in fresh memory, NULL when there is none. */
+ck_status ck_outputs_write_record(const char *folder, const char *name, const char *text, char **path, ck_err *err);
 /* Writes them and tells where they are. A plot that cannot be drawn is a remark, a file that cannot be written an error. */
 ck_status ck_outputs_write(const ck_job *j, ck_err *err);
 

@@ -36,12 +36,16 @@ static void expect_cell(const cJSON *cell)
 
 Test(record, has_all_fields)
 {
-	static const char command[] = "ck faults mlp:layers=4,width=16,batch=8 gpt-tiny --plans stages,uniform:2 --json r";
+	static const char command[] =
+	    "ck faults mlp:layers=4,width=16,batch=8 gpt-tiny --plans stages,uniform:2 --json r --out d";
 	outcome o = run(command);
 	cr_assert(o.status == 0, "%s: exit status %d: %s", command, o.status, o.err);
 	cr_expect(strstr(o.out, "0 missed") && strstr(o.out, "0 false alarms") && strstr(o.out, "statistics-twice"), "%s",
 		  o.out);
-	char *json = read_output(&o, "r");
+	cr_expect_str_eq(o.files, "d d/faults-1.json r ");
+	char *json = read_output(&o, "r"), *kept = read_output(&o, "d/faults-1.json");
+	cr_expect_str_eq(kept, json);
+	free(kept);
 	cJSON *root = cJSON_Parse(json), *cell;
 	cr_expect_str_eq(text_of(root, "schema"), "ckbench-faults/1");
 	static const char *const objects[] = {"tool", "machine", "device", "case"};
