@@ -7,13 +7,20 @@
 #include "harness/record/file.h"
 #include "kernels/alloc.h"
 
+static char *in_folder(const char *folder, const char *name)
+{
+	size_t n = strlen(folder);
+	return ck_text("%s%s%s", folder, n && folder[n - 1] == '/' ? "" : "/", name);
+}
+
 /* "ckbench-out/sweep-resnet18": the command, and the model as the user called it. */
 static char *stem_of(const ck_job *j)
 {
-	const char *folder = j->cli->options.text[CK_OPTION_out], *model = j->cli->subject;
-	size_t n = strlen(folder);
-	return ck_text("%s%s%s-%.*s", folder, n && folder[n - 1] == '/' ? "" : "/", j->cli->command->name,
-		       (int)strcspn(model, ":"), model);
+	const char *model = j->cli->subject;
+	char *name = ck_text("%s-%.*s", j->cli->command->name, (int)strcspn(model, ":"), model);
+	char *stem = in_folder(j->cli->options.text[CK_OPTION_out], name);
+	free(name);
+	return stem;
 }
 
 static char *file_name(const char *stem, int number, const char *ending)
@@ -82,6 +89,18 @@ static ck_status write_plots(const ck_output *o, const char *stem, int number, c
 		status = write_beside(stem, number, endings[i], image, bytes, list, err);
 		free(image);
 	}
+	return status;
+}
+
+ck_status ck_outputs_write_record(const char *folder, const char *name, const char *text, char **path, ck_err *err)
+{
+	char *stem = in_folder(folder, name);
+	int number;
+	*path = NULL;
+	ck_status status = ck_folder_make(folder, err);
+	if (status == CK_OK)
+		status = write_record(text, stem, &number, path, err);
+	free(stem);
 	return status;
 }
 
