@@ -9,7 +9,7 @@ struct ck_faulty {
 	const ck_fault *fault; /* NULL: none */
 	const ck_program *program;
 	const ck_graph *graph;
-	ck_memory *memory;
+	ck_memory memory;
 	long hits;        /* how often the fault changed anything: a bit, a pointer, whether an op runs */
 	uint64_t shapes;  /* of what recomputes make: number, shapes, dtypes */
 	size_t none_peak; /* live peak of plan none, bytes */

@@ -17,13 +17,13 @@ const ck_fault *const *ck_faults(void)
 
 const char *ck_check_name(int check)
 {
-	static const char *const names[CK_CHECKS] = {
-	    [CK_CHECK_PARAMETERS] = "parameters",
-	    [CK_CHECK_MEMORY] = "memory",
-	    [CK_CHECK_VALIDATOR] = "validator",
-	    [CK_CHECK_WATCH] = "watch",
+	static const char *const names[CK_CHECKS - CK_DIGEST_KINDS] = {
+	    [CK_CHECK_PARAMETERS - CK_DIGEST_KINDS] = "parameters",
+	    [CK_CHECK_MEMORY - CK_DIGEST_KINDS] = "memory",
+	    [CK_CHECK_VALIDATOR - CK_DIGEST_KINDS] = "validator",
+	    [CK_CHECK_WATCH - CK_DIGEST_KINDS] = "watch",
 	};
-	return check < CK_DIGEST_KINDS ? ck_digest_names[check] : names[check];
+	return check < CK_DIGEST_KINDS ? ck_digest_names[check] : names[check - CK_DIGEST_KINDS];
 }
 
 const char *const ck_fault_status_names[] = {"caught", "missed", "not-applicable"};

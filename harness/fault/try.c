@@ -78,19 +78,17 @@ static ck_status run_step(const ck_fault_subject *s, ck_faulty *f, ck_fault_verd
 {
 	const ck_hook hook = {.user = f, .before = before, .after = after, .meter = meter};
 	ck_outcome o = {0};
-	ck_memory m;
-	ck_status status = ck_memory_open(s->session, f->program->layout.arena, &m, err);
+	ck_status status = ck_memory_open(s->session, f->program->layout.arena, &f->memory, err);
 	if (status != CK_OK)
 		return status;
-	f->memory = &m;
-	ck_memory_init(&m, &f->program->layout, s->seed, s->batch);
-	status = ck__outcome_take(f->program, &m, s->seed, &hook, &o, &v->why);
+	ck_memory_init(&f->memory, &f->program->layout, s->seed, s->batch);
+	status = ck__outcome_take(f->program, &f->memory, s->seed, &hook, &o, &v->why);
 	if (status == CK_OK)
 		judge_outcome(s, &o, v);
 	else
 		judge_refusal(o.broken, v);
 	ck_outcome_free(&o);
-	ck_memory_close(&m);
+	ck_memory_close(&f->memory);
 	return CK_OK;
 }
 

@@ -56,7 +56,7 @@ static void stepped_in_place(ck_faulty *f, const ck_call *c, const ck_args *a, c
 	const ck_op_info *op = ck__op(f, c);
 	int i = c->code == 'B' && ck__recompute_of(f, c->id) ? weight_of(f, op) : -1;
 	if (i >= 0 && a->din[i])
-		ck__edit(f, op->in[i], f->memory->base + f->program->layout.persistent[op->in[i]], decay);
+		ck__edit(f, op->in[i], f->memory.base + f->program->layout.persistent[op->in[i]], decay);
 }
 
 /* ---- what is not made again ---------------------------------------------------------------------------------------------- */
@@ -153,7 +153,7 @@ static bool group_input(ck_faulty *f, const ck_call *c, ck_args *a, ck_step *ste
 	const ck_value_info *mine = &g->values[op->in[0]], *entry = &g->values[g->ops[first->id].in[0]];
 	if (first == again || mine->bytes != entry->bytes || mine->dtype != entry->dtype)
 		return true;
-	a->in[0] = f->memory->base + first->in[0];
+	a->in[0] = f->memory.base + first->in[0];
 	f->hits++;
 	return true;
 }
