@@ -27,9 +27,11 @@
 	X(no_fusion, NULL, FLAG, 0, 0, NULL, "build the graph of plain ops, none fused")                                       \
 	X(seconds, "S", REAL, 0.01, 86400, "20", "time limit for measuring")                                                   \
 	X(rounds, "N", WHOLE, 1, 1000000, "3", "rounds that are measured in any case, each one step of every plan")            \
-	X(out, "DIR", TEXT, 0, 0, "ckbench-out", "folder for the record, its TSV and the plots")                               \
+	X(load, "FILE", TEXT, 0, 0, NULL, "weights, buffers, batch and dropout masks from a file that dump wrote")             \
+	X(out, "PATH", TEXT, 0, 0, NULL,                                                                                       \
+	  "sweep: folder for the record, its TSV and the plots, ckbench-out when not given; dump: the file to write")          \
 	X(json, "FILE", TEXT, 0, 0, NULL, "write the record to FILE; - is the standard output")                                \
-	X(force, NULL, FLAG, 0, 0, NULL, "let --json replace a file that is there")                                            \
+	X(force, NULL, FLAG, 0, 0, NULL, "replace a file that is there")                                                       \
 	X(quiet, NULL, FLAG, 0, 0, NULL, "no progress and no remarks, only results and errors")
 
 typedef enum ck_option {

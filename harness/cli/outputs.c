@@ -8,10 +8,15 @@
 #include "harness/record/plot.h"
 #include "kernels/alloc.h"
 
+const char *ck_outputs_folder(const ck_options *o)
+{
+	return o->given[CK_OPTION_out] ? o->text[CK_OPTION_out] : "ckbench-out";
+}
+
 /* "ckbench-out/sweep-resnet18": the command, and the model as the user called it. */
 static char *stem_of(const ck_job *j)
 {
-	const char *folder = j->cli->options.text[CK_OPTION_out], *model = j->cli->subject;
+	const char *folder = ck_outputs_folder(&j->cli->options), *model = j->cli->subject;
 	size_t n = strlen(folder);
 	return ck_text("%s%s%s-%.*s", folder, n && folder[n - 1] == '/' ? "" : "/", j->cli->command->name,
 		       (int)strcspn(model, ":"), model);
@@ -92,7 +97,7 @@ ck_status ck_outputs_write(const ck_job *j, ck_err *err)
 {
 	char *stem = stem_of(j), *list = NULL;
 	int number;
-	ck_status status = ck_folder_make(j->cli->options.text[CK_OPTION_out], err);
+	ck_status status = ck_folder_make(ck_outputs_folder(&j->cli->options), err);
 	if (status == CK_OK)
 		status = write_record(j, stem, &number, &list, err);
 	if (status == CK_OK) {

@@ -4,6 +4,8 @@
 
 #include "harness/cli/job.h"
 
+/* Where they go: --out, or ckbench-out. */
+const char *ck_outputs_folder(const ck_options *o);
 /* Writes them and tells where they are. A plot that cannot be drawn is a remark, a file that cannot be written an error. */
 ck_status ck_outputs_write(const ck_job *j, ck_err *err);
 

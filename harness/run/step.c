@@ -31,7 +31,16 @@ static ck_args arguments(const ck_memory *m, const ck_call *c, const ck_op_info 
 		a.stash[i] = at(m, c->stash[i]);
 	a.dout = at(m, c->dout);
 	a.workspace = at(m, c->workspace);
+	a.mask = step->masks ? step->masks[c->id] : NULL;
 	return a;
+}
+
+/* Ordered after the op: a backend's read waits for what was started before it. */
+static void capture(const ck_session *s, const ck_call *c, const ck_args *a, const ck_step *step)
+{
+	ck_value v = s->graph->ops[c->id].out[0];
+	if (step->capture && v == step->captured && !c->recompute)
+		s->backend->read(s->device, step->capture, a->out[0], s->graph->values[v].bytes);
 }
 
 static void run_call(const ck_program *p, ck_memory *m, const ck_call *c, ck_step *step)
@@ -43,6 +52,7 @@ static void run_call(const ck_program *p, ck_memory *m, const ck_call *c, ck_ste
 	double start = step->op_seconds ? ck_seconds_now() : 0;
 	if (c->code == 'F') {
 		k->forward(k, &a);
+		capture(s, c, &a, step);
 		if (op->contract.random && !c->recompute)
 			step->random_draws += hash_draw(&a, ck_shape_count(op->desc.out[0].shape));
 	} else {

@@ -64,14 +64,24 @@ INLINE void draw(const ck_drop *d, uint64_t block, uint32_t word[WORDS])
 }
 #endif
 
+/* The words of n elements, WORDS at most, from element `first` on. */
+INLINE void words_of(const ck_drop *d, int64_t first, int64_t n, uint32_t word[WORDS])
+{
+	if (!d->mask)
+		draw(d, (uint64_t)first / 4, word);
+	else
+		for (int64_t j = 0; j < n; j++)
+			word[j] = d->mask[first + j];
+}
+
 INLINE void drop(const ck_drop *d, int64_t first, int64_t n, const ck_stored *x, const ck_stored *r, ck_stored *y)
 {
 	uint32_t threshold = d->threshold;
 	float scale = d->scale;
 	for (int64_t i = 0; i < n; i += WORDS) {
 		uint32_t word[WORDS];
-		draw(d, (uint64_t)(first + i) / 4, word);
 		int64_t m = n - i < WORDS ? n - i : WORDS;
+		words_of(d, first + i, m, word);
 		VEC_LOOP
 		for (int64_t j = 0; j < m; j++) {
 			float factor = word[j] >= threshold ? scale : 0.0f;

@@ -1,21 +1,22 @@
 #define _GNU_SOURCE
 #include "program.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "harness/record/file.h"
 #include "kernels/alloc.h"
+#include "kernels/readfile.h"
 
 static char *read_whole(const char *path)
 {
 	char *text;
 	size_t bytes;
 	ck_err err = {""};
-	cr_assert(ck_file_read(path, &text, &bytes, &err) == CK_OK, "%s", err.text);
+	cr_assert(ck_file_read(path, SIZE_MAX, &text, &bytes, &err) == CK_OK, "%s", err.text);
 	return text;
 }
 
