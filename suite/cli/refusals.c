@@ -18,7 +18,7 @@ typedef struct refusal {
 
 static const refusal command_lines[] = {
     {"ck", 2, "which command", "ckbench sweep mlp", NULL},
-    {"ck frobnicate", 2, "'frobnicate'", "list, parity, sweep, plan, env", NULL},
+    {"ck frobnicate", 2, "'frobnicate'", "list, parity, sweep, plan, dump, env", NULL},
     {"ck parity", 2, "needs a MODEL", "list models", NULL},
     {"ck parity mlp cnn", 2, "'mlp' and 'cnn'", "one MODEL", NULL},
     {"ck env mlp", 2, "'mlp'", "options only", NULL},
@@ -85,7 +85,7 @@ static const refusal plans[] = {
 
 static const refusal schedules[] = {
     {"ck parity " MLP " --schedule missing", 2, "missing", "check the name", NULL},
-    {"ck parity " MLP " --schedule .", 2, "directory", "check the name", NULL},
+    {"ck parity " MLP " --schedule .", 2, "'.' is not a regular file, but a folder", "check the name", NULL},
     {"ck parity " MLP " --schedule /dev/zero", 2, "/dev/zero", "check the name", NULL},
     {SPOIL("head -n 5"), 2, "schedule:s", "never runs", "s "},
     {SPOIL("head -c 12"), 2, "s: schedule line 1", "ckbench-schedule/1", "s "},
