@@ -59,9 +59,11 @@ static ck_status choose_plan(dump *d, ck_err *err)
 static char *line_of(const dump *d)
 {
 	const ck_options *o = &d->cli->options;
-	char *load = ck_option_line(o, CK_OPTION_load), *out = ck_option_line(o, CK_OPTION_out);
-	char *more = ck_text("--plans %s%s%s %s", d->plan->name, *load ? " " : "", load, out);
+	char *plans = ck_option_line(o, CK_OPTION_plans), *load = ck_option_line(o, CK_OPTION_load);
+	char *out = ck_option_line(o, CK_OPTION_out);
+	char *more = ck_text("%s%s%s%s%s", plans, *plans ? " " : "", load, *load ? " " : "", out);
 	char *line = ck_case_line(&d->c, "dump", more);
+	free(plans);
 	free(load);
 	free(out);
 	free(more);
@@ -183,12 +185,17 @@ static ck_status place_masks(dump *d, ck_err *err)
 	return CK_OK;
 }
 
-/* The arena, with what checking keeps of it, and the file. */
+/* The arena with what checking keeps of it, one tensor on its way, the file; and for one that is loaded as much twice more, as
+ * it stands on the disk and as values. */
 static ck_status check_room(const dump *d, ck_err *err)
 {
 	const char *limit;
 	char need[CK_UNIT_TEXT], room[CK_UNIT_TEXT];
-	size_t arena = d->plan->program->layout.arena, bytes = arena + arena / 16 + d->file.bytes;
+	size_t arena = d->plan->program->layout.arena, largest = 0;
+	for (int v = 0; v < d->c.graph->nvalues; v++)
+		largest = d->c.graph->values[v].bytes > largest ? d->c.graph->values[v].bytes : largest;
+	size_t files = d->file.bytes * (d->cli->options.given[CK_OPTION_load] ? 3 : 1);
+	size_t bytes = arena + arena / 16 + largest + files;
 	size_t available = ck_memory_available(&limit);
 	if (bytes <= available)
 		return CK_OK;
@@ -199,9 +206,9 @@ static ck_status check_room(const dump *d, ck_err *err)
 static ck_status start(dump *d, ck_err *err)
 {
 	const ck_program *p = d->plan->program;
-	ck_status status = load(d, err);
+	ck_status status = check_room(d, err);
 	if (status == CK_OK)
-		status = check_room(d, err);
+		status = load(d, err);
 	if (status == CK_OK)
 		status = ck_memory_open(d->c.session, p->layout.arena, &d->memory, err);
 	if (status != CK_OK)

@@ -119,7 +119,7 @@ static void move_row(enum way way, bool widen, size_t each, int64_t n, int64_t s
 /* The file's extents with leading ones, and how far apart our elements are along each. */
 static void walk_of(const ck_step_tensor *t, int64_t d[CK_MAX_DIMS], int64_t stride[CK_MAX_DIMS])
 {
-	int64_t ours[CK_MAX_DIMS] = {1, 1, 1, 1}, step[CK_MAX_DIMS], next = 1;
+	int64_t ours[CK_MAX_DIMS] = {1, 1, 1, 1}, step[CK_MAX_DIMS] = {0}, next = 1;
 	int nd = t->shape.nd, lead = CK_MAX_DIMS - nd;
 	for (int i = 0; i < nd; i++)
 		ours[t->axis[i]] = t->shape.d[i];

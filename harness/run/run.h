@@ -57,8 +57,10 @@ typedef struct ck_step {
 	uint32_t step;               /* counts steps: dropout draws other masks in each */
 	bool check;                  /* poison what is dropped or not yet written, own every byte, find the live peak; slow */
 	const uint8_t *const *masks; /* NULL, or by op: a dropout mask in device memory, to be taken instead of the counter's */
-	ck_value captured;           /* with `capture`: the activation that is copied there when its op first ran, since it */
-	void *capture;               /* may be gone when the step ends; host memory, or NULL: none */
+	/* An activation that is to be read, though it may be gone when the step ends: copied to `capture`, host memory of its
+	 * bytes, when its op has run for the first time. capture NULL: none. */
+	ck_value captured;
+	void *capture;
 	/* out */
 	uint64_t random_draws; /* a sum of hashes of what first forwards drew: seed, step, op and how many elements */
 	size_t live_peak;   /* with check: the most bytes owned at once, persistent ones included; found from what happens, not
