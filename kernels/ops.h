@@ -142,6 +142,58 @@ double ck_op_flops_backward(const ck_op_desc *d);
  * bits). */
 uint64_t ck_op_desc_hash(const ck_op_desc *d, uint64_t seed);
 
+/* ---- optimizers --------------------------------------------------------------------------------------------------------
+ *
+ * One step of one parameter w with gradient g, element by element. The state of an optimizer is tensors of the parameter's own
+ * shape and dtype, which start at zero; t counts the steps from 1 on. The rules and their presets are those of torch.optim.
+ *
+ *   SGD     g += weight_decay w;  m = momentum m + g;  w -= lr m
+ *           state: m, or none when momentum is 0: then w -= lr g
+ *   ADAMW   w -= lr weight_decay w;  m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2;
+ *           w -= lr (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + eps)
+ *           state: m, v
+ *           Adam: Kingma and Ba 2015, algorithm 1; weight decay apart from the gradient: Loshchilov and Hutter 2019, algorithm 2,
+ *           the decay scaled by lr as PyTorch does.
+ *
+ * An element's new value depends on its own g, w and state alone, so that the bits are the same with any number of threads. */
+#define CK_OPTIMIZER_KINDS(X)                                                                                                  \
+	X(SGD, "sgd")                                                                                                          \
+	X(ADAMW, "adamw")
+
+typedef enum ck_optimizer_kind {
+#define X(name, text) CK_##name,
+	CK_OPTIMIZER_KINDS(X)
+#undef X
+	    CK_OPTIMIZER_KIND_COUNT
+} ck_optimizer_kind;
+
+enum { CK_MAX_STATES = 2 };
+
+typedef struct ck_optimizer {
+	ck_optimizer_kind kind;
+	double lr, weight_decay;
+	double momentum;          /* SGD */
+	double beta1, beta2, eps; /* ADAMW */
+} ck_optimizer;
+
+const char *ck_optimizer_name(ck_optimizer_kind kind);
+/* The kind with PyTorch's presets. */
+ck_optimizer ck_optimizer_preset(ck_optimizer_kind kind);
+/* How many tensors of state it keeps for each parameter. */
+int ck_optimizer_states(const ck_optimizer *o);
+/* ADAMW's corrections for moments that start at zero: 1 - beta1^t and 1 - beta2^t. */
+void ck_optimizer_corrections(const ck_optimizer *o, int64_t t, double *first, double *second);
+
+/* One call's work. */
+typedef struct ck_update {
+	const ck_optimizer *optimizer;
+	int64_t t;                  /* which step, from 1 on */
+	int64_t n;                  /* elements */
+	const void *gradient;       /* (n) */
+	void *parameter;            /* (n) read and written */
+	void *state[CK_MAX_STATES]; /* (n) read and written: as many as ck_optimizer_states says */
+} ck_update;
+
 /* ---- backend ---------------------------------------------------------------------------------------------------------- */
 
 /* One call's pointers. Unused ones are NULL. Every pointer is 64-byte aligned and holds the tensor that the desc describes. */
@@ -185,6 +237,9 @@ typedef struct ck_backend {
 	/* Prepares a kernel; free with release. CK_USAGE when the backend has no such op (message says which). */
 	ck_status (*prepare)(ck_device *device, const ck_op_desc *desc, ck_kernel **kernel, ck_err *err);
 	void (*release)(ck_device *device, ck_kernel *kernel);
+
+	/* One step of the optimizer for one parameter; every pointer is 64-byte aligned and holds the backend's `real`. */
+	void (*update)(ck_device *device, const ck_update *update);
 
 	/* Device memory, 64-byte aligned, not initialised. CK_MISSING when there is not enough. */
 	ck_status (*alloc)(ck_device *device, size_t bytes, void **memory, ck_err *err);

@@ -37,8 +37,8 @@ ck_status ck_backend_find(const char *name, const ck_backend **backend, int *ind
 			*backend = *b;
 			if (read_index(name + length, index))
 				return CK_OK;
-			return ck_fail(err, CK_USAGE, "device \"%.60s\": write %s, or %s:N for device number N (0 to 1023)", name,
-				       (*b)->name, (*b)->name);
+			return ck_fail(err, CK_USAGE, "device \"%.60s\": write %s, or %s:N for device number N (0 to 1023)",
+				       name, (*b)->name, (*b)->name);
 		}
 		if (at < sizeof known)
 			at += (size_t)snprintf(known + at, sizeof known - at, "%s%s", at ? ", " : "", (*b)->name);

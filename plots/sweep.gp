@@ -21,7 +21,7 @@ if (base > 0) {
 	set y2label sprintf("overhead over plan %s", baseline) offset 0.8,0
 	set arrow from graph 0, first base to graph 1, first base nohead back linestyle 303
 }
-set label 1003 "filled: on the front\nhollow: off it\nbar: 95 % interval" at graph 1.17,0.13 left textcolor rgb "#777777" font ",11"
+set label 1003 "filled: on the front\nhollow: off it\nbar: 95 % interval" at graph 1.15,0.13 left textcolor rgb "#777777" font ",11"
 if (out ne "") set output out
 
 # Planner i's points on the front (1) or off it (0), and its bars.

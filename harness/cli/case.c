@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/cli/optimizer.h"
 #include "harness/record/shell.h"
 #include "kernels/alloc.h"
 
@@ -23,6 +24,8 @@ static ck_status open_parts(ck_case *c, bool input_grad, ck_err *err)
 	int index = 0;
 	ck_status status = read_settings(c->cli, input_grad, &c->settings, err);
 	if (status == CK_OK)
+		status = ck_optimizer_read(o, &c->optimizer, err);
+	if (status == CK_OK)
 		status = ck_backend_find(o->text[CK_OPTION_device], &c->backend, &index, err);
 	if (status == CK_OK)
 		status = ck_model_build(&c->settings, c->backend->real, &c->graph, err);
@@ -32,6 +35,8 @@ static ck_status open_parts(ck_case *c, bool input_grad, ck_err *err)
 		status = c->backend->open(index, (int)o->whole[CK_OPTION_threads], &c->device, err);
 	if (status == CK_OK)
 		status = ck_session_open(c->graph, c->backend, c->device, &c->session, err);
+	if (status == CK_OK && c->cli->command->takes & CK_TAKES(optimizer))
+		ck_session_train(c->session, &c->optimizer);
 	if (status == CK_OK)
 		c->model = ck_settings_text(&c->settings);
 	return status;

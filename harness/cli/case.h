@@ -17,6 +17,7 @@ typedef struct ck_case {
 	ck_session *session;
 	ck_batch *batch; /* NULL: drawn from the seed */
 	uint64_t seed;
+	ck_optimizer optimizer; /* of commands that train: the session is one for training then */
 } ck_case;
 
 /* input_grad: the gradient of a real-valued input is computed too. On failure nothing is left to close. */

@@ -57,7 +57,7 @@ static ck_status check_all(ck_job *j, int base, const ck_outcome *baseline, ck_e
 		ck_status one = check_plan(j, i, baseline, &why);
 		if (one != CK_FAILED) /* one that found no memory is no failed check: its point says so */
 			continue;
-		status = ck_fail(err, one, "plan %s: %s", p->plan, why.text);
+		status = ck_fail(err, one, "plan %.200s: %s", p->plan, why.text);
 		ck_memory_init(&j->memory, &j->plans.at[base].program->layout, j->c.seed,
 			       ck_case_batch(&j->c)); /* it may be spoiled */
 	}
@@ -70,7 +70,7 @@ static ck_status no_baseline(ck_job *j, ck_status status, const ck_err *why, ck_
 	for (int i = 0; i < j->plans.n; i++)
 		if (j->result->points[i].status == CK_POINT_OK)
 			ck_point_fail(&j->result->points[i], CK_POINT_SKIPPED, ck_text("there is no baseline to compare with"));
-	return ck_fail(err, status, "plan %s: %s", j->result->baseline, why->text);
+	return ck_fail(err, status, "plan %.200s: %s", j->result->baseline, why->text);
 }
 
 ck_status ck_job_check(ck_job *j, ck_err *err)

@@ -19,6 +19,7 @@ typedef struct ck_command {
 	const char *summary; /* one line; NULL: not listed, for the program's own use */
 	const char *text;    /* more, for its help; NULL: none */
 	unsigned takes;      /* CK_TAKES(…) | … */
+	bool few_plans;      /* without a list of plans: a few, and not all that are distinct */
 	/* The exit status. On failure the message may be empty: then all was said before. */
 	ck_status (*run)(const ck_cli *cli, ck_err *err);
 } ck_command;

@@ -88,10 +88,20 @@ static ck_status check_places(const ck_cli *cli, ck_err *err)
 	return status;
 }
 
-/* The options that pick the plans, as they were given. */
-static char *plan_options(const ck_options *o)
+static ck_status choose_plans(ck_job *j, ck_err *err)
 {
-	static const ck_option which[] = {CK_OPTION_plans, CK_OPTION_segments, CK_OPTION_schedule};
+	const ck_options *o = &j->cli->options;
+	bool listed = o->given[CK_OPTION_plans] || o->given[CK_OPTION_segments] || o->given[CK_OPTION_schedule];
+	if (j->cli->command->few_plans && !listed)
+		return ck_plans_few(j->c.graph, &j->plans, err);
+	return ck_plans_choose(j->c.graph, o, &j->plans, err);
+}
+
+/* The options that pick the plans and say how to train, as they were given. */
+static char *work_options(const ck_options *o)
+{
+	static const ck_option which[] = {CK_OPTION_plans,     CK_OPTION_segments, CK_OPTION_schedule, CK_OPTION_steps,
+					  CK_OPTION_optimizer, CK_OPTION_lr,       CK_OPTION_momentum, CK_OPTION_weight_decay};
 	char *line = ck_text("%s", "");
 	for (size_t i = 0; i < sizeof which / sizeof *which; i++) {
 		char *one = ck_option_line(o, which[i]);
@@ -128,14 +138,14 @@ static ck_status open_parts(ck_job *j, bool input_grad, ck_err *err)
 	if (status == CK_OK)
 		status = ck_case_open(cli, input_grad, &j->c, err);
 	if (status == CK_OK)
-		status = ck_plans_choose(j->c.graph, &cli->options, &j->plans, err);
+		status = choose_plans(j, err);
 	if (status == CK_OK)
 		status = ck_plans_make(&j->plans, j->c.session, err);
 	if (status != CK_OK)
 		return status;
 	j->result = ck_result_new(cli->argc, cli->argv);
 	ck_case_describe(&j->c, j->result);
-	char *options = plan_options(&cli->options);
+	char *options = work_options(&cli->options);
 	j->result->c.line = ck_case_line(&j->c, cli->command->name, options);
 	free(options);
 	tell_the_case(j);
@@ -164,17 +174,12 @@ void ck_job_close(ck_job *j)
 	ck_case_close(&j->c);
 }
 
-ck_status ck_job_write_json(const ck_job *j, ck_err *err)
+ck_status ck_job_write_json(const ck_job *j, const char *text, ck_err *err)
 {
 	const ck_options *o = &j->cli->options;
 	if (!o->given[CK_OPTION_json])
 		return CK_OK;
-	char *text = ck_result_json(j->result);
-	ck_status status = CK_OK;
 	if (json_to_stdout(j->cli))
-		status = ck_print(text, err);
-	else
-		status = ck_file_write(o->text[CK_OPTION_json], text, strlen(text), o->given[CK_OPTION_force], err);
-	free(text);
-	return status;
+		return ck_print(text, err);
+	return ck_file_write(o->text[CK_OPTION_json], text, strlen(text), o->given[CK_OPTION_force], err);
 }

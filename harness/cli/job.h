@@ -1,4 +1,4 @@
-/* What parity and sweep share: a case with its plans as programs, one memory in which they take turns, and the record that
+/* What parity, sweep and train share: a case with its plans as programs, one memory in which they take turns, and the record that
  * fills up as they run.
  *
  *     open (case, plans, programs, what fits) ──▶ check (parity) ──▶ [measure ──▶ peaks] ──▶ record, table, plots */
@@ -31,7 +31,7 @@ void ck_job_remark(const ck_job *j, const char *format, ...) __attribute__((form
  * did not hold, with the first one's message; the points tell all. */
 ck_status ck_job_check(ck_job *j, ck_err *err);
 
-/* Writes the record to where --json says, if anywhere. */
-ck_status ck_job_write_json(const ck_job *j, ck_err *err);
+/* Writes the record, as text, to where --json says, if anywhere. */
+ck_status ck_job_write_json(const ck_job *j, const char *text, ck_err *err);
 
 #endif

@@ -13,13 +13,13 @@
 #include "harness/record/file.h"
 #include "harness/record/version.h"
 
-extern const ck_command ck_command_list, ck_command_parity, ck_command_sweep, ck_command_plan, ck_command_dump, ck_command_env,
-    ck_command_peak;
+extern const ck_command ck_command_list, ck_command_parity, ck_command_sweep, ck_command_train, ck_command_plan,
+    ck_command_dump, ck_command_env, ck_command_peak;
 
 /* In the order of the help. */
 static const ck_command *const commands[] = {
-    &ck_command_list, &ck_command_parity, &ck_command_sweep, &ck_command_plan,
-    &ck_command_dump, &ck_command_env,    &ck_command_peak,
+    &ck_command_list, &ck_command_parity, &ck_command_sweep, &ck_command_train,
+    &ck_command_plan, &ck_command_dump,   &ck_command_env,   &ck_command_peak,
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
@@ -134,8 +134,9 @@ static ck_status read_line(ck_cli *cli, ck_err *err)
 	if (!version && !asks_for_help(first))
 		return read_command(cli, err);
 	if (cli->argc > 2)
-		return ck_fail(err, CK_USAGE, "%s stands alone, but was given '%.60s'; for a command's help: ckbench COMMAND --help",
-			       first, cli->argv[2]);
+		return ck_fail(err, CK_USAGE,
+			       "%s stands alone, but was given '%.60s'; for a command's help: ckbench COMMAND --help", first,
+			       cli->argv[2]);
 	if (version)
 		printf("ckbench %s (%s)\n", CK_VERSION, CK_GIT);
 	else

@@ -15,9 +15,10 @@
 /* Seeds end where JSON numbers stop being exact: 2^53 - 1. */
 #define CK_OPTION_ROWS(X)                                                                                                      \
 	X(plans, "LIST", TEXT, 0, 0, NULL,                                                                                     \
-	  "plans by name, e.g. uniform:4,stages or uniform:1..12; see 'ckbench list planners'. none is always run, first")     \
+	  "plans by name, with numbers as one, a list or a range: stages,uniform:4 or uniform:1,2,4 or uniform:1..12 or "      \
+	  "uniform:1..64*2; see 'ckbench list planners'. none is always run, first")                                           \
 	X(segments, "LIST", TEXT, 0, 0, NULL, "segment counts K, e.g. 1,2,4 or 1..12 or 1..64*2: uniform:K for each")          \
-	X(schedule, "FILE", TEXT, 0, 0, NULL, "also run the schedule in FILE, as plan schedule:FILE")                          \
+	X(schedule, "FILE", TEXT, 0, 0, NULL, "also run the schedule in FILE, a regular file, as plan schedule:FILE")          \
 	X(emit, "WHAT", TEXT, 0, 0, NULL, "schedule: write the one plan's schedule, as --schedule takes it")                   \
 	X(device, "NAME", TEXT, 0, 0, "cpu", "where to run; see 'ckbench list devices'")                                       \
 	X(threads, "N", WHOLE, 1, 1024, NULL, "CPU threads, 1 to 1024; all that may be used when not given")                   \
@@ -27,9 +28,14 @@
 	X(no_fusion, NULL, FLAG, 0, 0, NULL, "build the graph of plain ops, none fused")                                       \
 	X(seconds, "S", REAL, 0.01, 86400, "20", "time limit for measuring")                                                   \
 	X(rounds, "N", WHOLE, 1, 1000000, "3", "rounds that are measured in any case, each one step of every plan")            \
+	X(steps, "N", WHOLE, 1, 1000000, "100", "training steps of every plan")                                                \
+	X(optimizer, "NAME", TEXT, 0, 0, "adamw", "sgd or adamw, with PyTorch's rules and presets")                            \
+	X(lr, "X", REAL, 0, 1000, NULL, "learning rate [0.001]")                                                               \
+	X(momentum, "X", REAL, 0, 0.9999, NULL, "momentum of sgd [0]")                                                         \
+	X(weight_decay, "X", REAL, 0, 100, NULL, "weight decay [0 for sgd, 0.01 for adamw]")                                   \
 	X(load, "FILE", TEXT, 0, 0, NULL, "weights, buffers, batch and dropout masks from a file that dump wrote")             \
 	X(out, "PATH", TEXT, 0, 0, NULL,                                                                                       \
-	  "sweep: folder for the record, its TSV and the plots, ckbench-out when not given; dump: the file to write")          \
+	  "sweep, train: folder for the record, its TSV and the plots, ckbench-out when not given; dump: the file to write")   \
 	X(json, "FILE", TEXT, 0, 0, NULL, "write the record to FILE; - is the standard output")                                \
 	X(force, NULL, FLAG, 0, 0, NULL, "replace a file that is there")                                                       \
 	X(quiet, NULL, FLAG, 0, 0, NULL, "no progress and no remarks, only results and errors")

@@ -5,7 +5,6 @@
 
 #include "harness/cli/complain.h"
 #include "harness/record/file.h"
-#include "harness/record/plot.h"
 #include "kernels/alloc.h"
 
 const char *ck_outputs_folder(const ck_options *o)
@@ -39,10 +38,9 @@ static bool is_free(const char *stem, int number)
 	return !taken;
 }
 
-/* The record takes the first free number. When another sweep takes that in the same moment, the next. */
-static ck_status write_record(const ck_job *j, const char *stem, int *number, char **name, ck_err *err)
+/* The record takes the first free number. When another run takes that in the same moment, the next. */
+static ck_status write_record(const char *text, const char *stem, int *number, char **name, ck_err *err)
 {
-	char *text = ck_result_json(j->result);
 	ck_status status = CK_USAGE;
 	ck_err why = {""};
 	for (*number = 1; status == CK_USAGE; ++*number) {
@@ -56,7 +54,6 @@ static ck_status write_record(const ck_job *j, const char *stem, int *number, ch
 		free(*name);
 		*name = NULL;
 	}
-	free(text);
 	return status == CK_OK ? CK_OK : ck_fail(err, status, "%s", why.text);
 }
 
@@ -75,7 +72,7 @@ static ck_status write_beside(const char *stem, int number, const char *ending, 
 	return status;
 }
 
-static ck_status write_plots(const ck_job *j, const char *stem, int number, char **list, ck_err *err)
+static ck_status write_plots(const ck_output *o, const char *stem, int number, char **list, ck_err *err)
 {
 	static const char *const endings[] = {"svg", "png"};
 	ck_status status = CK_OK;
@@ -83,7 +80,7 @@ static ck_status write_plots(const ck_job *j, const char *stem, int number, char
 		char *image;
 		size_t bytes;
 		ck_err why = {""};
-		if (ck_plot_sweep(j->result, endings[i], &image, &bytes, &why) != CK_OK) {
+		if (o->plot(o->record, endings[i], &image, &bytes, &why) != CK_OK) {
 			ck_complain("no plot: %s", why.text);
 			return CK_OK;
 		}
@@ -93,19 +90,17 @@ static ck_status write_plots(const ck_job *j, const char *stem, int number, char
 	return status;
 }
 
-ck_status ck_outputs_write(const ck_job *j, ck_err *err)
+ck_status ck_outputs_write(const ck_job *j, const ck_output *o, ck_err *err)
 {
 	char *stem = stem_of(j), *list = NULL;
 	int number;
 	ck_status status = ck_folder_make(ck_outputs_folder(&j->cli->options), err);
 	if (status == CK_OK)
-		status = write_record(j, stem, &number, &list, err);
+		status = write_record(o->json, stem, &number, &list, err);
 	if (status == CK_OK) {
-		char *tsv = ck_result_tsv(j->result);
-		status = write_beside(stem, number, "tsv", tsv, strlen(tsv), &list, err);
+		status = write_beside(stem, number, "tsv", o->tsv, strlen(o->tsv), &list, err);
 		if (status == CK_OK)
-			status = write_plots(j, stem, number, &list, err);
-		free(tsv);
+			status = write_plots(o, stem, number, &list, err);
 		fprintf(j->out, "written: %s\n", list);
 	}
 	free(list);

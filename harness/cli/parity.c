@@ -1,4 +1,5 @@
 /* ckbench parity MODEL: does every plan give the same gradients? */
+#include <stdlib.h>
 #include <string.h>
 
 #include "harness/cli/job.h"
@@ -18,7 +19,9 @@ static ck_status run(const ck_cli *cli, ck_err *err)
 		return status;
 	status = ck_job_check(&j, err);
 	ck_result_parity(j.result, j.out);
-	ck_status written = ck_job_write_json(&j, err);
+	char *json = ck_result_json(j.result);
+	ck_status written = ck_job_write_json(&j, json, err);
+	free(json);
 	ck_job_close(&j);
 	return status != CK_OK ? status : written;
 }

@@ -132,7 +132,8 @@ ck_status ck_peak_measure(ck_job *j, int i, ck_err *err)
 	free(threads);
 	free(seed);
 	if (error)
-		return ck_fail(err, CK_MISSING, "cannot start a process of its own for plan %.200s: %s", p->plan, strerror(error));
+		return ck_fail(err, CK_MISSING, "cannot start a process of its own for plan %.200s: %s", p->plan,
+			       strerror(error));
 	if (!p->device_peak)
 		return ck_fail(err, CK_MISSING, "the process for plan %.200s alone did not tell its peak", p->plan);
 	return CK_OK;

@@ -9,7 +9,7 @@
 #include "kernels/alloc.h"
 #include "kernels/readfile.h"
 
-enum { PLANS_MOST = 40 }; /* without a list: what a plot and a patient reader can bear */
+enum { PLANS_MOST = 64 }; /* without a list: what a plot and a patient reader can bear */
 
 enum { SCHEDULE_MOST = 256 << 20 }; /* bytes; longer than any of ours */
 
@@ -62,10 +62,15 @@ static ck_status add_file(const ck_graph *g, ck_plans *p, const char *path, ck_e
 	return status;
 }
 
+static bool is_file(const char *text)
+{
+	return strncmp(text, SCHEDULE, strlen(SCHEDULE)) == 0;
+}
+
 /* Listed twice is listed once. */
 static ck_status add(const ck_graph *g, ck_plans *p, const char *text, ck_err *err)
 {
-	if (strncmp(text, SCHEDULE, strlen(SCHEDULE)) == 0)
+	if (is_file(text))
 		return add_file(g, p, text + strlen(SCHEDULE), err);
 	ck_plan plan;
 	ck_status status = ck_plan_read(g, text, &plan, err);
@@ -93,21 +98,35 @@ static ck_status add_knobs(const ck_graph *g, ck_plans *p, const char *what, con
 	ck_status status = ck_numbers_read(what, knobs, &list, err);
 	for (int i = 0; i < list.n && status == CK_OK; i++) {
 		char *text = ck_text("%s:%" PRId64, planner, list.at[i]);
-		status = add(g, p, text, err);
+		ck_err why = {""};
+		status = add(g, p, text, &why);
+		if (status != CK_OK)
+			ck_fail(err, status, "%s: %s", what, why.text);
 		free(text);
 	}
 	free(list.at);
 	return status;
 }
 
-/* One of --plans: "stages", "uniform:4", "uniform:1..12", "schedule:FILE". */
+/* One of --plans: "stages", "uniform:4", "uniform:1..12", "uniform:1,2,4", "schedule:FILE". */
 static ck_status add_item(const ck_graph *g, ck_plans *p, char *item, ck_err *err)
 {
 	char *colon = strchr(item, ':');
-	if (!colon || !strstr(colon, "..") || strncmp(item, SCHEDULE, strlen(SCHEDULE)) == 0)
+	bool is_list = colon && (strchr(colon, ',') || strstr(colon, ".."));
+	if (!is_list || is_file(item))
 		return add(g, p, item, err);
 	*colon = 0;
 	return add_knobs(g, p, "--plans", item, colon + 1, err);
+}
+
+/* At the next comma, but a number behind it continues the list after a planner's colon. */
+static char *end_of_item(char *item)
+{
+	char *end = item + strcspn(item, ",");
+	bool takes_numbers = memchr(item, ':', (size_t)(end - item)) && !is_file(item);
+	while (takes_numbers && *end && end[1] && strchr("-0123456789", end[1]))
+		end += 1 + strcspn(end + 1, ",");
+	return end;
 }
 
 static ck_status add_list(const ck_graph *g, ck_plans *p, const char *text, ck_err *err)
@@ -115,9 +134,9 @@ static ck_status add_list(const ck_graph *g, ck_plans *p, const char *text, ck_e
 	char *list = ck_text("%s", text);
 	ck_status status = CK_OK;
 	for (char *item = list, *next; item && status == CK_OK; item = next) {
-		next = strchr(item, ',');
-		if (next)
-			*next++ = 0;
+		char *end = end_of_item(item);
+		next = *end ? end + 1 : NULL;
+		*end = 0;
 		if (*item)
 			status = add_item(g, p, item, err);
 		else
@@ -250,6 +269,24 @@ ck_status ck_plans_choose(const ck_graph *g, const ck_options *o, ck_plans *p, c
 		if (status == CK_OK && file)
 			status = add_file(g, p, file, err);
 	}
+	if (status != CK_OK)
+		ck_plans_free(p);
+	return status;
+}
+
+ck_status ck_plans_few(const ck_graph *g, ck_plans *p, ck_err *err)
+{
+	char *uniform = ck_text("uniform:%lld", llround(sqrt(g->nstages)));
+	const char *const names[] = {"none", uniform, "stages"};
+	uint64_t digests[sizeof names / sizeof *names];
+	ck_status status = CK_OK;
+	*p = (ck_plans){0};
+	for (size_t i = 0; i < sizeof names / sizeof *names && status == CK_OK; i++) {
+		status = add(g, p, names[i], err);
+		if (status == CK_OK)
+			drop_if_same(p, digests);
+	}
+	free(uniform);
 	if (status != CK_OK)
 		ck_plans_free(p);
 	return status;

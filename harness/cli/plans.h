@@ -22,8 +22,10 @@ typedef struct ck_plans { /* ck_plans_free */
 } ck_plans;
 
 /* From --plans, --segments and --schedule, `none` first in any case; without these, every distinct schedule among the
- * planners that need no budget, thinned out where there would be more than 40. */
+ * planners that need no budget, thinned out where there would be more than 64. */
 ck_status ck_plans_choose(const ck_graph *g, const ck_options *o, ck_plans *p, ck_err *err);
+/* `none`, every stage recomputed, and uniform segments in between: those of them that are distinct. */
+ck_status ck_plans_few(const ck_graph *g, ck_plans *p, ck_err *err);
 /* Turns the schedules into programs; the schedules go. */
 ck_status ck_plans_make(ck_plans *p, const ck_session *s, ck_err *err);
 void ck_plans_free(ck_plans *p);

@@ -6,6 +6,7 @@
 #include "harness/cli/interrupt.h"
 #include "harness/cli/outputs.h"
 #include "harness/cli/peak.h"
+#include "harness/record/plot.h"
 #include "harness/record/units.h"
 #include "kernels/alloc.h"
 
@@ -127,6 +128,21 @@ static ck_status first(ck_status earlier, ck_status later)
 	return earlier != CK_OK ? earlier : later;
 }
 
+static ck_status plot(const void *record, const char *ending, char **image, size_t *bytes, ck_err *err)
+{
+	return ck_plot_sweep(record, ending, image, bytes, err);
+}
+
+static ck_status write_all(const ck_job *j, ck_status status, ck_err *err)
+{
+	char *json = ck_result_json(j->result), *tsv = ck_result_tsv(j->result);
+	status = first(status, ck_outputs_write(j, &(ck_output){json, tsv, j->result, plot}, err));
+	status = first(status, ck_job_write_json(j, json, err)); /* even after a full disk: it may go elsewhere */
+	free(json);
+	free(tsv);
+	return status;
+}
+
 static ck_status run_job(ck_job *j, ck_err *err)
 {
 	ck_status status = ck_job_check(j, err);
@@ -137,10 +153,8 @@ static ck_status run_job(ck_job *j, ck_err *err)
 	tell_how_measuring_ended(j);
 	if (*ck_interrupted)
 		tell_of_interruption(j);
-	if (!*ck_interrupted || j->result->measuring.rounds) {
-		status = first(status, ck_outputs_write(j, err));
-		status = first(status, ck_job_write_json(j, err)); /* even after a full disk: it may go elsewhere */
-	}
+	if (!*ck_interrupted || j->result->measuring.rounds)
+		status = write_all(j, status, err);
 	return status;
 }
 

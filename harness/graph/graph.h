@@ -132,4 +132,10 @@ static inline bool ck_value_managed(const ck_value_info *v)
 	return v->kind == CK_ACTIVATION || v->kind == CK_STASH;
 }
 
+/* What an optimizer changes. A frozen parameter has no gradient. */
+static inline bool ck_value_trained(const ck_value_info *v)
+{
+	return v->kind == CK_PARAM && v->needs_grad;
+}
+
 #endif

@@ -287,8 +287,11 @@ ck_status ck_schedule_check(const ck_graph *g, const ck_schedule *s, ck_workspac
 		k.ends_at[v] = CK_NONE;
 		if (!ck_value_managed(&g->values[v]))
 			count(&k, value_category(&g->values[v], false), g->values[v].bytes, true);
+		if (ck_value_trained(&g->values[v]))
+			count(&k, CK_MEM_OPTIMIZER, (size_t)w.states * g->values[v].bytes, true);
 	}
 	k.t.persistent = k.held;
+	k.t.states = w.states;
 	next_backward(&k);
 	ck_status status = walk_all(&k);
 	free(k.current);

@@ -193,24 +193,31 @@ static size_t place_best(buffer *b, int n, int instructions, size_t bound)
 	return n ? s.best : 0;
 }
 
-static size_t place_persistent(const ck_graph *g, size_t *offset)
+static void place_persistent(const ck_graph *g, ck_layout *l)
 {
 	size_t top = 0;
 	for (int v = 0; v < g->nvalues; v++)
 		if (!ck_value_managed(&g->values[v])) {
-			offset[v] = top;
+			l->persistent[v] = top;
 			top += round_up(g->values[v].bytes);
 		}
-	return top;
+	for (int k = 0; k < l->states; k++)
+		for (int v = 0; v < g->nvalues; v++)
+			if (ck_value_trained(&g->values[v])) {
+				l->state[k * g->nvalues + v] = top;
+				top += round_up(g->values[v].bytes);
+			}
+	l->persistent_bytes = top;
 }
 
 ck_status ck_layout_make(const ck_graph *g, const ck_trace *t, ck_layout *l, ck_err *err)
 {
-	*l = (ck_layout){0};
+	*l = (ck_layout){.states = t->states};
 	if (t->peak > SIZE_MAX / 4)
 		return ck_fail(err, CK_USAGE, "the model's tensors add up to more than can be addressed; make it smaller");
 	l->persistent = ck_alloc((size_t)g->nvalues, sizeof *l->persistent);
-	l->persistent_bytes = place_persistent(g, l->persistent);
+	l->state = ck_alloc((size_t)l->states * (size_t)g->nvalues, sizeof *l->state);
+	place_persistent(g, l);
 	l->offset = ck_alloc((size_t)t->nlives, sizeof *l->offset);
 	buffer *b = ck_alloc((size_t)t->nlives, sizeof *b);
 	int *buffer_of = ck_alloc((size_t)t->nlives, sizeof *buffer_of);
@@ -226,6 +233,7 @@ ck_status ck_layout_make(const ck_graph *g, const ck_trace *t, ck_layout *l, ck_
 void ck_layout_free(ck_layout *l)
 {
 	free(l->persistent);
+	free(l->state);
 	free(l->offset);
 	*l = (ck_layout){0};
 }

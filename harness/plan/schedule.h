@@ -82,9 +82,11 @@ enum ck_category {
 };
 extern const char *const ck_category_names[CK_MEM_CATEGORIES];
 
-/* Bytes of workspace per op, as the backend asks for: plain data. NULL arrays mean none. */
+/* What takes memory besides the graph's values: plain data, all zero for none. Bytes of workspace per op, as the backend asks
+ * for (NULL arrays mean none); and how many tensors of its shape the optimizer keeps for each trained parameter, throughout. */
 typedef struct ck_workspaces {
 	const size_t *forward, *backward;
+	int states;
 } ck_workspaces;
 
 /* A stretch of the schedule in which some bytes are held. Slots: value v is slot v, its gradient is slot nvalues + v, workspace
@@ -105,7 +107,8 @@ typedef struct ck_trace {
 	int nlives;
 	size_t *live;                               /* bytes held while instruction i runs, persistent ones included */
 	int n;                                      /* instructions */
-	size_t persistent;                          /* parameters, buffers, batch: held throughout */
+	size_t persistent;                          /* parameters, optimizer state, buffers, batch: held throughout */
+	int states;                                 /* as it was given */
 	size_t peak;                                /* the most of `live` */
 	int peak_at;                                /* first instruction where that is */
 	size_t peak_by_category[CK_MEM_CATEGORIES]; /* at peak_at */

@@ -119,9 +119,10 @@ ck_status ck__gnuplot(const char *script, size_t length, const char *ending, cha
 		if (outcome != 0 && *text)
 			status = ck_fail(err, CK_MISSING, "gnuplot failed: %.400s; version 5.2 or later is needed", text);
 		else if (outcome != 0 || !is_whole(ending, *image, *bytes))
-			status = ck_fail(err, CK_MISSING,
-					 "gnuplot left the %s unfinished; see that memory and file sizes are not limited (ulimit -a)",
-					 ending);
+			status = ck_fail(
+			    err, CK_MISSING,
+			    "gnuplot left the %s unfinished; see that memory and file sizes are not limited (ulimit -a)",
+			    ending);
 		free(text);
 	}
 	if (status != CK_OK) {

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/record/result.h"
+#include "harness/record/json.h"
+#include "harness/record/training.h"
 #include "kernels/alloc.h"
 
 static void *json_malloc(size_t bytes)
@@ -51,10 +52,15 @@ static void put_text(cJSON *to, const char *name, const char *text)
 		cJSON_AddStringToObject(to, name, text);
 }
 
+static void digest_text(ck_digest d, char text[33])
+{
+	snprintf(text, 33, "%016" PRIx64 "%016" PRIx64, d.hi, d.lo);
+}
+
 static void put_digest(cJSON *to, const char *name, ck_digest d)
 {
 	char text[33];
-	snprintf(text, sizeof text, "%016" PRIx64 "%016" PRIx64, d.hi, d.lo);
+	digest_text(d, text);
 	cJSON_AddStringToObject(to, name, text);
 }
 
@@ -88,9 +94,9 @@ static void put_device(cJSON *root, const ck_result *r)
 	put_number(o, "threads", r->device.threads);
 }
 
-static void put_case(cJSON *root, const ck_result *r)
+cJSON *ck__json_case(const ck_result *r)
 {
-	cJSON *o = cJSON_AddObjectToObject(root, "case");
+	cJSON *o = cJSON_CreateObject();
 	put_text(o, "model", r->c.model);
 	for (int i = 0; i < r->c.nsettings; i++) {
 		const ck_fact *f = &r->c.settings[i];
@@ -107,6 +113,7 @@ static void put_case(cJSON *root, const ck_result *r)
 	snprintf(graph, sizeof graph, "%016" PRIx64, r->c.graph);
 	put_text(o, "graph", graph);
 	put_text(o, "line", r->c.line);
+	return o;
 }
 
 static void put_measuring(cJSON *root, const ck_result *r)
@@ -183,22 +190,94 @@ static cJSON *point_object(const ck_result *r, const ck_point *p)
 	return o;
 }
 
-char *ck_result_json(const ck_result *r)
+cJSON *ck__json_begin(const char *schema, const ck_result *r)
 {
 	cJSON_InitHooks(&(cJSON_Hooks){.malloc_fn = json_malloc, .free_fn = free});
 	cJSON *root = cJSON_CreateObject();
-	put_text(root, "schema", CK_RESULT_SCHEMA);
+	put_text(root, "schema", schema);
 	put_tool(root, r);
 	put_machine(root, &r->machine);
 	put_device(root, r);
-	put_case(root, r);
+	return root;
+}
+
+char *ck__json_end(cJSON *root)
+{
+	char *printed = cJSON_Print(root), *text = ck_text("%s\n", printed);
+	cJSON_free(printed);
+	cJSON_Delete(root);
+	return text;
+}
+
+char *ck_result_json(const ck_result *r)
+{
+	cJSON *root = ck__json_begin(CK_RESULT_SCHEMA, r);
+	cJSON_AddItemToObject(root, "case", ck__json_case(r));
 	put_text(root, "baseline", r->baseline);
 	put_measuring(root, r);
 	cJSON *points = cJSON_AddArrayToObject(root, "points");
 	for (int i = 0; i < r->npoints; i++)
 		cJSON_AddItemToArray(points, point_object(r, &r->points[i]));
-	char *printed = cJSON_Print(root), *text = ck_text("%s\n", printed);
-	cJSON_free(printed);
-	cJSON_Delete(root);
-	return text;
+	return ck__json_end(root);
+}
+
+/* ---- training ------------------------------------------------------------------------------------------------------------ */
+
+static void put_training(cJSON *root, const ck_training *t)
+{
+	const ck_optimizer *o = &t->optimizer;
+	cJSON *to = cJSON_AddObjectToObject(root, "training");
+	put_text(to, "optimizer", ck_optimizer_name(o->kind));
+	put_number(to, "lr", o->lr);
+	put_number(to, "weight_decay", o->weight_decay);
+	if (o->kind == CK_SGD)
+		put_number(to, "momentum", o->momentum);
+	if (o->kind == CK_ADAMW) {
+		put_number(to, "beta1", o->beta1);
+		put_number(to, "beta2", o->beta2);
+		put_number(to, "eps", o->eps);
+	}
+	put_number(to, "steps", t->steps);
+	put_text(to, "end", t->interrupted ? "interrupted" : "steps");
+}
+
+static void put_course(cJSON *curve, const ck_course *c)
+{
+	put_numbers(curve, "loss", c->loss, c->steps);
+	if (!c->steps)
+		return;
+	put_number(curve, "accuracy", c->accuracy);
+	put_number(curve, "accuracy_steps", c->accuracy_steps);
+	put_digest(curve, "digest", c->digest[c->steps - 1]);
+	cJSON *digests = cJSON_AddArrayToObject(curve, "digests");
+	for (int k = 0; k < c->steps; k++) {
+		char text[33];
+		digest_text(c->digest[k], text);
+		cJSON_AddItemToArray(digests, cJSON_CreateString(text));
+	}
+}
+
+static cJSON *curve_object(const ck_point *p, const ck_course *c)
+{
+	cJSON *o = cJSON_CreateObject();
+	put_text(o, "plan", p->plan);
+	if (p->segments)
+		put_number(o, "segments", p->segments);
+	put_text(o, "status", ck_point_status_names[p->status]);
+	put_text(o, "reason", p->reason);
+	put_course(o, c);
+	put_memory(o, p);
+	return o;
+}
+
+char *ck_training_json(const ck_training *t)
+{
+	cJSON *root = ck__json_begin(CK_TRAINING_SCHEMA, t->head);
+	cJSON_AddItemToObject(root, "case", ck__json_case(t->head));
+	put_text(root, "baseline", t->head->baseline);
+	put_training(root, t);
+	cJSON *curves = cJSON_AddArrayToObject(root, "curves");
+	for (int i = 0; i < t->head->npoints; i++)
+		cJSON_AddItemToArray(curves, curve_object(&t->head->points[i], &t->curves[i]));
+	return ck__json_end(root);
 }

@@ -81,7 +81,7 @@ static void choose_ranges(figure *f)
 /* ---- what the script takes ----------------------------------------------------------------------------------------------- */
 
 /* Text in gnuplot's single quotes; `enhanced` text gives meaning to a few characters, which a backslash takes from them. */
-static void put_quoted(FILE *to, const char *name, const char *text)
+void ck__plot_quoted(FILE *to, const char *name, const char *text)
 {
 	fprintf(to, "%s = '", name);
 	for (; *text; text++) {
@@ -106,27 +106,31 @@ static char *settings_in_words(const ck_result *r)
 	return words;
 }
 
-static void put_variables(const figure *f, FILE *to, const char *ending)
+void ck__plot_heading(FILE *to, const ck_result *r, const char *ending)
 {
-	const ck_result *r = f->r;
-	const ck_point *base = ck_result_find(r, r->baseline);
 	char *settings = settings_in_words(r);
 	char *heading =
 	    ck_text("%s on %s, %d thread%s", r->c.model, r->device.name, r->device.threads, r->device.threads == 1 ? "" : "s");
 	fprintf(to, "out = 'plot.%s'\n", ending);
-	put_quoted(to, "heading", heading);
-	put_quoted(to, "subheading", settings);
-	put_quoted(to, "baseline", r->baseline);
-	fprintf(to, "memory_unit = '%s'\n", f->memory_unit == 0x1p30 ? "GiB" : f->memory_unit == 0x1p20 ? "MiB" : "KiB");
-	fprintf(to, "time_unit = '%s'\n", f->time_unit == 1 ? "s" : "ms");
-	fprintf(to, "xmin = %.10g\nxmax = %.10g\nymin = %.10g\nymax = %.10g\n", f->xmin, f->xmax, f->ymin, f->ymax);
-	fprintf(to, "base = %.10g\n", base && base->time.n ? base->time.median / f->time_unit : 0.0);
+	ck__plot_quoted(to, "heading", heading);
+	ck__plot_quoted(to, "subheading", settings);
 	free(heading);
 	free(settings);
 }
 
-/* A planner's place in the registry, from 1; one more than all of them for schedules that were read from a file. */
-static int style_of(const ck_point *p)
+static void put_variables(const figure *f, FILE *to, const char *ending)
+{
+	const ck_result *r = f->r;
+	const ck_point *base = ck_result_find(r, r->baseline);
+	ck__plot_heading(to, r, ending);
+	ck__plot_quoted(to, "baseline", r->baseline);
+	fprintf(to, "memory_unit = '%s'\n", f->memory_unit == 0x1p30 ? "GiB" : f->memory_unit == 0x1p20 ? "MiB" : "KiB");
+	fprintf(to, "time_unit = '%s'\n", f->time_unit == 1 ? "s" : "ms");
+	fprintf(to, "xmin = %.10g\nxmax = %.10g\nymin = %.10g\nymax = %.10g\n", f->xmin, f->xmax, f->ymin, f->ymax);
+	fprintf(to, "base = %.10g\n", base && base->time.n ? base->time.median / f->time_unit : 0.0);
+}
+
+int ck__plot_style(const ck_point *p)
 {
 	size_t length = strcspn(p->plan, ":");
 	int i = 0;
@@ -143,7 +147,7 @@ static void put_styles(const figure *f, FILE *to)
 		known = ck_planners[style - 1] != NULL;
 		bool used = false;
 		for (int i = 0; i < f->n; i++)
-			used |= style_of(f->at[i]) == style;
+			used |= ck__plot_style(f->at[i]) == style;
 		if (!used)
 			continue;
 		char *more = ck_text("%s %d", styles, style);
@@ -163,7 +167,7 @@ static void put_points(const figure *f, FILE *to)
 	fputs("$points << END\n", to);
 	for (int i = 0; i < f->n; i++) {
 		const ck_samples *t = &f->at[i]->time;
-		fprintf(to, "%d %.10g %.10g %.10g %.10g %d\n", style_of(f->at[i]), memory_of(f, f->at[i]),
+		fprintf(to, "%d %.10g %.10g %.10g %.10g %d\n", ck__plot_style(f->at[i]), memory_of(f, f->at[i]),
 			t->median / f->time_unit, t->ci_low / f->time_unit, t->ci_high / f->time_unit, f->at[i]->pareto);
 	}
 	fputs("END\n", to);
@@ -232,10 +236,15 @@ static void put_labels(const figure *f, FILE *to)
 	free(marks);
 }
 
-static void put_lines(FILE *to, const char *const *lines, size_t n)
+void ck__plot_script(FILE *to, const char *const *lines, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		fputs(lines[i], to);
+}
+
+void ck__plot_theme(FILE *to)
+{
+	ck__plot_script(to, theme, sizeof theme / sizeof *theme);
 }
 
 ck_status ck_plot_sweep(const ck_result *r, const char *ending, char **image, size_t *bytes, ck_err *err)
@@ -259,11 +268,11 @@ ck_status ck_plot_sweep(const ck_result *r, const char *ending, char **image, si
 	put_styles(&f, to);
 	put_points(&f, to);
 	put_front(&f, to);
-	put_lines(to, theme, sizeof theme / sizeof *theme);
+	ck__plot_theme(to);
 	put_labels(&f, to);
 	/* The script's `set output out` serves those who run it by hand; ours goes to the standard output. */
 	fputs("out = ''\n", to);
-	put_lines(to, sweep, sizeof sweep / sizeof *sweep);
+	ck__plot_script(to, sweep, sizeof sweep / sizeof *sweep);
 	fclose(to);
 	ck_status status = ck__gnuplot(script, length, ending, image, bytes, err);
 	free(script);

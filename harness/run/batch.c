@@ -49,7 +49,8 @@ static ck_status fit_images(struct ck__batch_source *s, ck_err *err)
 	bool square = d->h == d->w;
 	if (s->x.dtype == CK_I32)
 		return ck_fail(err, CK_USAGE,
-			       "data '%.200s' is images, but this model reads tokens; take mlp or cnn, or data text:FILE", s->name);
+			       "data '%.200s' is images, but this model reads tokens; take mlp or cnn, or data text:FILE",
+			       s->name);
 	if (s->x.shape.nd == 4 && !square)
 		return ck_fail(err, CK_USAGE,
 			       "data '%.200s' has images of %" PRId64 "x%" PRId64
@@ -79,7 +80,8 @@ static ck_status fit_text(struct ck__batch_source *s, ck_err *err)
 {
 	if (s->x.dtype != CK_I32)
 		return ck_fail(err, CK_USAGE,
-			       "data '%.200s' is text, but this model reads numbers; take transformer, or data digits", s->name);
+			       "data '%.200s' is text, but this model reads numbers; take transformer, or data digits",
+			       s->name);
 	int64_t batch = s->x.shape.d[0], seq = s->x.shape.d[1], bytes = s->data.count;
 	if (bytes < 2)
 		return ck_fail(err, CK_USAGE, "data '%.200s' has %" PRId64 " byte(s); an example takes two or more", s->name,
@@ -94,8 +96,8 @@ static ck_status fit_text(struct ck__batch_source *s, ck_err *err)
 		advise(&r, "batch=%" PRId64, s->examples ? s->examples : 1);
 	if (r.text[0])
 		return ck_fail(err, CK_USAGE,
-			       "data '%.200s' does not fit the model: it has %" PRId64 " bytes of 256 kinds, which make %" PRId64
-			       " example(s) of %" PRId64 " tokens; set %s",
+			       "data '%.200s' does not fit the model: it has %" PRId64
+			       " bytes of 256 kinds, which make %" PRId64 " example(s) of %" PRId64 " tokens; set %s",
 			       s->name, bytes, s->examples, seq, r.text);
 	return CK_OK;
 }

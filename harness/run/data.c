@@ -51,8 +51,8 @@ static ck_status check_magic(const blob *f, ck_err *err)
 		return ck_fail(err, CK_USAGE, "'%.200s' is not an IDX file: it starts with %02x %02x %02x %02x, not with 00 00",
 			       f->name, b[0], b[1], b[2], b[3]);
 	if (b[2] != 8)
-		return ck_fail(err, CK_USAGE, "'%.200s' has IDX elements of type %02x; only unsigned bytes (08) are read", f->name,
-			       b[2]);
+		return ck_fail(err, CK_USAGE, "'%.200s' has IDX elements of type %02x; only unsigned bytes (08) are read",
+			       f->name, b[2]);
 	return CK_OK;
 }
 
@@ -65,8 +65,8 @@ static ck_status read_idx(const blob *f, int least, int most, const char *what, 
 	int nd = f->bytes[3];
 	if (nd < least || nd > most)
 		return ck_fail(err, CK_USAGE,
-			       "'%.200s' has %d dimension(s), which are not %s; write idx:IMAGES,LABELS, images first", f->name, nd,
-			       what);
+			       "'%.200s' has %d dimension(s), which are not %s; write idx:IMAGES,LABELS, images first", f->name,
+			       nd, what);
 	size_t header = 4 + 4 * (size_t)nd;
 	if (f->size < header)
 		return ck_fail(err, CK_USAGE,
@@ -78,11 +78,11 @@ static ck_status read_idx(const blob *f, int least, int most, const char *what, 
 	char text[CK_SHAPE_TEXT];
 	int64_t count = ck_shape_count(*shape);
 	if (count < 0)
-		return ck_fail(err, CK_USAGE, "'%.200s' has the IDX extents %s, empty or beyond all bounds; get it anew", f->name,
-			       ck_shape_text(*shape, text));
+		return ck_fail(err, CK_USAGE, "'%.200s' has the IDX extents %s, empty or beyond all bounds; get it anew",
+			       f->name, ck_shape_text(*shape, text));
 	if (f->size != header + (size_t)count)
-		return ck_fail(err, CK_USAGE, "'%.200s' is %s: its IDX extents %s make %zu bytes, it has %zu; get it anew", f->name,
-			       f->size < header + (size_t)count ? "truncated" : "longer than it says",
+		return ck_fail(err, CK_USAGE, "'%.200s' is %s: its IDX extents %s make %zu bytes, it has %zu; get it anew",
+			       f->name, f->size < header + (size_t)count ? "truncated" : "longer than it says",
 			       ck_shape_text(*shape, text), header + (size_t)count, f->size);
 	*elements = f->bytes + header;
 	return CK_OK;
@@ -96,7 +96,8 @@ static ck_status take_images(ck__data *d, const blob *images, const blob *labels
 		return CK_USAGE;
 	if (pixels.d[0] != names.d[0])
 		return ck_fail(err, CK_USAGE,
-			       "'%.200s' has %" PRId64 " images, but '%.200s' has %" PRId64 " labels; give two that belong together",
+			       "'%.200s' has %" PRId64 " images, but '%.200s' has %" PRId64
+			       " labels; give two that belong together",
 			       images->name, pixels.d[0], labels->name, names.d[0]);
 	d->count = pixels.d[0];
 	d->h = pixels.d[1];

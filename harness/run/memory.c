@@ -132,6 +132,19 @@ void ck_memory_init(ck_memory *m, const ck_layout *l, uint64_t seed, const void 
 	for (int v = 0; v < g->nvalues; v++)
 		if (!ck_value_managed(&g->values[v]) && g->values[v].kind != CK_LOSS)
 			start_value(m, l, v, seed, given ? given[v] : NULL);
+	for (int k = 0; k < l->states; k++)
+		for (int v = 0; v < g->nvalues; v++)
+			if (ck_value_trained(&g->values[v]))
+				m->session->backend->fill(m->session->device, m->base + l->state[k * g->nvalues + v], 0,
+							  g->values[v].bytes);
+}
+
+void ck_memory_batch(ck_memory *m, const ck_layout *l, const void *const *batch)
+{
+	const ck_session *s = m->session;
+	for (int v = 0; v < s->graph->nvalues; v++)
+		if (s->graph->values[v].kind == CK_INPUT && batch[v])
+			s->backend->write(s->device, m->base + l->persistent[v], batch[v], s->graph->values[v].bytes);
 }
 
 void ck_memory_reset(ck_memory *m, const ck_layout *l, uint64_t seed)

@@ -169,6 +169,11 @@ void *ck_program_gradient(const ck_program *p, const ck_memory *m, ck_value v)
 	return p->gradient[v] == CK_NOWHERE ? NULL : m->base + p->gradient[v];
 }
 
+void *ck_program_state(const ck_program *p, const ck_memory *m, int k, ck_value v)
+{
+	return m->base + p->layout.state[k * p->session->graph->nvalues + v];
+}
+
 double ck_program_loss(const ck_program *p, const ck_memory *m)
 {
 	const ck_session *s = p->session;

@@ -16,10 +16,14 @@ typedef struct ck_session {
 	ck_kernel **kernels;                            /* by op; equal ops share */
 	size_t *workspace_forward, *workspace_backward; /* by op */
 	struct ck_kernel_table *table;                  /* private */
+	bool trains;                                    /* ck_session_train was called */
+	ck_optimizer optimizer;
 } ck_session;
 
 ck_status ck_session_open(const ck_graph *g, const ck_backend *b, ck_device *d, ck_session **s, ck_err *err);
 void ck_session_close(ck_session *s);
+/* Makes it a session for training: the programs that are made from here on hold the optimizer's state as well. */
+void ck_session_train(ck_session *s, const ck_optimizer *o);
 ck_workspaces ck_session_workspaces(const ck_session *s);
 
 /* A schedule made ready: checked, laid out, every pointer resolved to an offset. Borrows the session. */
@@ -47,10 +51,13 @@ ck_status ck_memory_open(const ck_session *s, size_t bytes, ck_memory *m, ck_err
 void ck_memory_close(ck_memory *m);
 
 /* Gives parameters, buffers and the batch their start values: those that `given` holds, by value, as host data of that value's
- * dtype and bytes; all where it is NULL (or `given` is) are drawn from the seed. layout: any program's of the session. */
+ * dtype and bytes; all where it is NULL (or `given` is) are drawn from the seed. The optimizer's state starts as zeros. layout:
+ * any program's of the session. */
 void ck_memory_init(ck_memory *m, const ck_layout *l, uint64_t seed, const void *const *given);
 /* Gives only the buffers their start values again: all that a step changes among what persists. */
 void ck_memory_reset(ck_memory *m, const ck_layout *l, uint64_t seed);
+/* Puts another batch in: by input value as above, NULL where what is there stays. */
+void ck_memory_batch(ck_memory *m, const ck_layout *l, const void *const *batch);
 
 typedef struct ck_step {
 	uint64_t seed;
@@ -76,6 +83,8 @@ ck_status ck_program_run(const ck_program *p, ck_memory *m, ck_step *step, ck_er
  * none. */
 void *ck_program_value(const ck_program *p, const ck_memory *m, ck_value v);
 void *ck_program_gradient(const ck_program *p, const ck_memory *m, ck_value v);
+/* The optimizer's tensor k for trained parameter v. */
+void *ck_program_state(const ck_program *p, const ck_memory *m, int k, ck_value v);
 double ck_program_loss(const ck_program *p, const ck_memory *m);
 
 #endif

@@ -74,5 +74,12 @@ void ck_session_close(ck_session *s)
 
 ck_workspaces ck_session_workspaces(const ck_session *s)
 {
-	return (ck_workspaces){s->workspace_forward, s->workspace_backward};
+	int states = s->trains ? ck_optimizer_states(&s->optimizer) : 0;
+	return (ck_workspaces){s->workspace_forward, s->workspace_backward, states};
+}
+
+void ck_session_train(ck_session *s, const ck_optimizer *o)
+{
+	s->trains = true;
+	s->optimizer = *o;
 }

@@ -30,6 +30,8 @@ static const char *slot_text(const ck_watch *w, int slot, char text[160])
 		return "nobody";
 	if (slot == 2 * n)
 		return "the workspace";
+	if (slot > 2 * n)
+		return "the optimizer";
 	snprintf(text, 160, "%s'%.100s'", slot >= n ? "the gradient of " : "", w->g->values[slot % n].name);
 	return text;
 }
@@ -183,6 +185,19 @@ void ck__watch_after(ck_watch *w, const ck_call *c)
 		w->where[op->stash[i]] = c->stash[i];
 }
 
+/* The optimizer's state is nobody's to touch during a step. */
+static void own_states(ck_watch *w)
+{
+	const ck_layout *l = &w->p->layout;
+	int n = w->g->nvalues;
+	for (int k = 0; k < l->states; k++)
+		for (int v = 0; v < n; v++)
+			if (ck_value_trained(&w->g->values[v])) {
+				own(w, 2 * n + 1, l->state[k * n + v], slot_bytes(w, v));
+				w->owned += slot_bytes(w, v);
+			}
+}
+
 ck_watch *ck__watch_open(const ck_program *p, ck_memory *m)
 {
 	ck_watch *w = ck_alloc(1, sizeof *w);
@@ -196,6 +211,7 @@ ck_watch *ck__watch_open(const ck_program *p, ck_memory *m)
 			own(w, v, p->layout.persistent[v], slot_bytes(w, v));
 			w->owned += slot_bytes(w, v);
 		}
+	own_states(w);
 	w->peak = w->owned;
 	poison(w, p->layout.persistent[w->g->loss], slot_bytes(w, w->g->loss));
 	return w;

@@ -2,6 +2,7 @@
 #include "kernels/cpu/cpu.h"
 
 #include <omp.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,28 @@ static void close_device(ck_device *d)
 	free(d);
 }
 
+/* Address space for the threads' stacks and oneDNN's compiled kernels. Where a limit leaves less, libgomp and oneDNN would end
+ * the program, the one without a remedy, the other by a crash. So it is tried out, and given back at once. */
+static ck_status try_space(int threads, ck_err *err)
+{
+	enum { KERNELS = 16 << 20 };
+	pthread_attr_t preset;
+	size_t stack = 0;
+	pthread_attr_init(&preset);
+	pthread_attr_getstacksize(&preset, &stack);
+	pthread_attr_destroy(&preset);
+	size_t bytes = KERNELS + (size_t)(threads - 1) * stack;
+	void *trial = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (trial == MAP_FAILED)
+		return ck_fail(
+		    err, CK_MISSING,
+		    "device cpu: %d thread(s) need %zu MiB of address space, more than is left; raise the limit (ulimit "
+		    "-v) or take fewer threads",
+		    threads, bytes >> 20);
+	munmap(trial, bytes);
+	return CK_OK;
+}
+
 static ck_status open_device(int index, int threads, ck_device **device, ck_err *err)
 {
 	if (index != 0)
@@ -33,7 +56,9 @@ static ck_status open_device(int index, int threads, ck_device **device, ck_err 
 	d->vec = ck__vec_choose();
 	omp_set_dynamic(0); /* the number of threads decides the order of sums: it must be what was asked for */
 	omp_set_num_threads(d->threads);
-	ck_status status = ck__dnnl_open(d->threads, &d->dnnl, err);
+	ck_status status = try_space(d->threads, err);
+	if (status == CK_OK)
+		status = ck__dnnl_open(d->threads, &d->dnnl, err);
 	if (status != CK_OK) {
 		close_device(d);
 		return status;
@@ -163,6 +188,7 @@ const ck_backend ck_cpu_backend = {
     .threads = threads_of,
     .prepare = prepare,
     .release = release,
+    .update = ck__cpu_update,
     .alloc = allocate,
     .free = release_memory,
     .write = write_memory,

@@ -10,5 +10,6 @@ const struct ck_vec VEC(ck__vec) = {
     .drop = &VEC(ck__vec_drop),
     .norm = &VEC(ck__vec_norm),
     .pool = &VEC(ck__vec_pool),
+    .update = &VEC(ck__vec_update),
     .rows = &VEC(ck__vec_rows),
 };

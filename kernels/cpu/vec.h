@@ -69,6 +69,24 @@ typedef struct ck_vec_pool {
 	void (*sum)(int64_t channels, int n, const ck_stored *const *x, float scale, ck_stored *y, bool acc);
 } ck_vec_pool;
 
+/* An optimizer's step as it goes through the elements: the rules of kernels/ops.h, all factors worked out. */
+typedef struct ck_vec_rule {
+	float lr;           /* ADAMW: lr / (1 - beta1^t) */
+	float decay;        /* SGD: what is added to g, times w. ADAMW: what w is multiplied by, 1 - lr weight_decay */
+	float first;        /* SGD: momentum. ADAMW: beta1 */
+	float first_rest;   /* ADAMW: 1 - beta1 */
+	float second;       /* ADAMW: beta2 */
+	float second_rest;  /* ADAMW: 1 - beta2 */
+	float second_scale; /* ADAMW: 1 / sqrt(1 - beta2^t) */
+	float eps;          /* ADAMW */
+} ck_vec_rule;
+
+typedef struct ck_vec_update {
+	/* n elements of the gradient g, the parameter w and the state m, v. SGD without momentum: m is NULL. */
+	void (*sgd)(const ck_vec_rule *r, int64_t n, const float *g, float *w, float *m);
+	void (*adamw)(const ck_vec_rule *r, int64_t n, const float *g, float *w, float *m, float *v);
+} ck_vec_update;
+
 struct ck_vec {
 	const char *name; /* "v4", "v3" (x86-64 levels: AVX-512, AVX2) or "base" */
 	const ck_vec_act *act;
@@ -76,6 +94,7 @@ struct ck_vec {
 	const ck_vec_norm *norm;
 	const ck_vec_rows *rows;
 	const ck_vec_pool *pool;
+	const ck_vec_update *update;
 };
 
 /* The best build for this processor; fixed for a machine. */

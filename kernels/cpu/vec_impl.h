@@ -109,5 +109,6 @@ extern const ck_vec_drop VEC(ck__vec_drop);
 extern const ck_vec_norm VEC(ck__vec_norm);
 extern const ck_vec_pool VEC(ck__vec_pool);
 extern const ck_vec_rows VEC(ck__vec_rows);
+extern const ck_vec_update VEC(ck__vec_update);
 
 #endif

@@ -149,6 +149,7 @@ const ck_backend ck_ref_backend = {
     .threads = ref_threads,
     .prepare = ref_prepare,
     .release = ref_release,
+    .update = ck__ref_update,
     .alloc = ref_alloc,
     .free = ref_free,
     .write = ref_write,

@@ -24,6 +24,9 @@ ck_ref_run ck__ref_avgpool_forward, ck__ref_avgpool_backward;
 ck_ref_run ck__ref_flatten_forward, ck__ref_flatten_backward;
 ck_ref_run ck__ref_xent_forward, ck__ref_xent_backward;
 
+/* The optimizers; any device of this backend. */
+void ck__ref_update(ck_device *device, const ck_update *u);
+
 /* An activation and its derivative at z. */
 double ck__ref_act(ck_act act, double z);
 double ck__ref_act_slope(ck_act act, double z);

@@ -111,7 +111,7 @@ Test(commands, parity_without_a_list)
 		outcome o = run_well(command);
 		char *json = read_output(&o, "r");
 		ck_result *r = read_record(json, command);
-		cr_expect(r->npoints > 3 && r->npoints <= 40, "%s: %d points", command, r->npoints);
+		cr_expect(r->npoints > 3 && r->npoints <= 64, "%s: %d points", command, r->npoints);
 		for (int p = 0; p < r->npoints; p++)
 			cr_expect(r->points[p].verdict == CK_BITWISE && r->points[p].time.n == 0, "%s: %s", command,
 				  r->points[p].plan);
@@ -133,11 +133,12 @@ Test(commands, parity_without_a_list)
 	}
 }
 
-/* A schedule goes out as text and comes in as a plan, in a file whose name needs quotes. */
+/* A schedule goes out as text and comes in as a plan, in a file whose name needs quotes and that an editor put a mark into. */
 Test(commands, schedule_there_and_back)
 {
-	const char *command = "ck plan " MLP " --plans uniform:3 --emit schedule >'a schedule' && "
-			      "ck sweep " MLP " --schedule 'a schedule' --plans uniform:3 --seconds 0.1 --json - --quiet";
+	const char *command =
+	    "{ printf '\\357\\273\\277'; ck plan " MLP " --plans uniform:3 --emit schedule; } >'a schedule' && "
+	    "ck sweep " MLP " --schedule 'a schedule' --plans uniform:3 --seconds 0.1 --json - --quiet";
 	outcome o = run_well(command);
 	ck_result *r = read_record(o.out, command);
 	expect_whole(r, command);
@@ -162,6 +163,8 @@ Test(commands, lists_of_plans)
 	    {"--segments 2,2..3,3", "none uniform:2 uniform:3 "},
 	    {"--plans stages,none,torch:2..3", "none stages torch:2 torch:3 "},
 	    {"--plans=every:2 --segments=6", "none every:2 uniform:6 "},
+	    {"--plans uniform:1,2,stages,every:2", "none uniform:1 uniform:2 stages every:2 "},
+	    {"--plans uniform:3,1..2,torch:2..6*2,3", "none uniform:3 uniform:1 uniform:2 torch:2 torch:4 torch:3 "},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		char *command = ck_text("ck parity " MLP " %s --json - --quiet", cases[i].options), *plans = ck_text("%s", "");
@@ -182,15 +185,26 @@ Test(commands, lists_of_plans)
 	}
 }
 
+/* A link stays one: what it leads to is replaced. */
 Test(commands, force_replaces)
 {
-	outcome o = run_well("echo old >f; ck parity " MLP " --plans stages --json f --force");
+	outcome o = run_well("echo old >f; ln -s f l; ck parity " MLP " --plans stages --json l --force && test -L l");
 	char *json = read_output(&o, "f");
 	ck_result *r = read_record(json, "f");
 	cr_expect(r->npoints == 2);
-	cr_expect_str_eq(o.files, "f ");
+	cr_expect_str_eq(o.files, "f l ");
 	ck_result_free(r);
 	free(json);
+	outcome_free(&o);
+}
+
+/* While it still plans there is nothing to keep: the first signal ends it. */
+Test(commands, interrupted_while_planning)
+{
+	const char *command = "timeout --foreground --preserve-status -k 10 -s INT 1 \"$CKBENCH\" sweep mlp:layers=100000";
+	outcome o = run(command);
+	cr_expect(o.status == 130 && strstr(o.err, "nothing is written"), "%s: exit status %d: %s", command, o.status, o.err);
+	cr_expect_str_eq(o.files, "");
 	outcome_free(&o);
 }
 
@@ -221,11 +235,58 @@ Test(commands, interrupted_sweep_keeps_what_is_finished)
 	}
 }
 
-Test(commands, without_gnuplot_there_is_all_but_the_plots)
+/* With no gnuplot, or one that is cut short by a limit that the record (of few rounds, since they are long) keeps. */
+Test(commands, all_but_the_plots)
 {
-	outcome o = run_well("PATH=/nowhere; ck sweep " MLP " --plans stages --seconds 0.1");
-	cr_expect(strstr(o.err, "no plot: cannot run gnuplot") && strstr(o.err, "gnuplot-nox"), "%s", o.err);
-	cr_expect_str_eq(o.files, "ckbench-out ckbench-out/sweep-mlp-1.json ckbench-out/sweep-mlp-1.tsv ");
+#define LARGE "mlp:layers=4,width=512,batch=512"
+	static const struct {
+		const char *command, *says, *remedy;
+	} cases[] = {
+	    {"PATH=/nowhere; ck sweep " MLP " --plans stages --seconds 0.1", "no plot: cannot run gnuplot", "gnuplot-nox"},
+	    {"ulimit -f 24; ck sweep " LARGE " --plans stages --seconds 0.01", "no plot: gnuplot left the svg unfinished",
+	     "ulimit -a"},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		outcome o = run_well(cases[i].command);
+		cr_expect(strstr(o.err, cases[i].says) && strstr(o.err, cases[i].remedy), "%s: %s", cases[i].command, o.err);
+		cr_expect_str_eq(o.files, "ckbench-out ckbench-out/sweep-mlp-1.json ckbench-out/sweep-mlp-1.tsv ");
+		outcome_free(&o);
+	}
+}
+
+/* The record may go to the folder that the sweep makes. Without a standard output nothing is lost but the table. */
+Test(commands, odd_places)
+{
+	const char *command = "ck sweep " MLP " --plans stages --seconds 0.1 --json new/r --out new >&-";
+	outcome o = run(command);
+	cr_expect(o.status == 3 && strstr(o.err, "cannot write to the standard output"), "%s: %d %s", command, o.status, o.err);
+	cr_expect_str_eq(o.files,
+			 "new new/r new/sweep-mlp-1.json new/sweep-mlp-1.png new/sweep-mlp-1.svg new/sweep-mlp-1.tsv ");
+	char *json = read_output(&o, "new/r");
+	ck_result *r = read_record(json, command);
+	expect_whole(r, command);
+	ck_result_free(r);
+	free(json);
+	outcome_free(&o);
+}
+
+/* A layer keeps 8 MiB, so that plan none takes more than 256 MiB: what a process takes of its own is small beside that. */
+Test(commands, process_peak_follows_the_arena)
+{
+	const char *command =
+	    "ck sweep mlp:layers=32,width=16,inputs=16,batch=131072 --plans uniform:6 --rounds 1 --seconds 0.1 --json r";
+	outcome o = run_well(command);
+	char *json = read_output(&o, "r");
+	ck_result *r = read_record(json, command);
+	expect_whole(r, command);
+	const ck_point *none = &r->points[0], *uniform = &r->points[1];
+	double arena = (double)none->arena - (double)uniform->arena;
+	double process = (double)none->device_peak - (double)uniform->device_peak;
+	cr_expect(arena > 0x1p27, "%s: the arenas are but %g bytes apart", command, arena);
+	cr_expect(fabs(process - arena) <= 0.05 * arena, "%s: arenas are %g bytes apart, processes %g", command, arena,
+		  process);
+	ck_result_free(r);
+	free(json);
 	outcome_free(&o);
 }
 

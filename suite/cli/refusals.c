@@ -15,10 +15,13 @@ typedef struct refusal {
 } refusal;
 
 #define MLP "mlp:layers=4,width=16,batch=4"
+#define LONG "$(printf %02000d 7)" /* longer than any message */
 
 static const refusal command_lines[] = {
     {"ck", 2, "which command", "ckbench sweep mlp", NULL},
-    {"ck frobnicate", 2, "'frobnicate'", "list, parity, sweep, plan, dump, env", NULL},
+    {"ck frobnicate", 2, "'frobnicate'", "list, parity, sweep, train, plan, dump, env", NULL},
+    {"ck --help sweep", 2, "--help stands alone, but was given 'sweep'", "ckbench COMMAND --help", NULL},
+    {"ck --version 2", 2, "--version stands alone", "'2'", NULL},
     {"ck parity", 2, "needs a MODEL", "list models", NULL},
     {"ck parity mlp cnn", 2, "'mlp' and 'cnn'", "one MODEL", NULL},
     {"ck env mlp", 2, "'mlp'", "options only", NULL},
@@ -39,6 +42,9 @@ static const refusal values[] = {
     {"ck parity " MLP " --seed 9007199254740992", 2, "'9007199254740992'", "0 to 9007199254740991", NULL},
     {"ck parity " MLP " --seed 1e3", 2, "'1e3'", "whole number", NULL},
     {"ck parity " MLP " --seed 0x10", 2, "'0x10'", "whole number", NULL},
+    {"ck parity " MLP " --seed +1", 2, "'+1'", "whole number", NULL},
+    {"ck parity " MLP " --seed ' 1'", 2, "' 1'", "whole number", NULL},
+    {"ck parity " MLP " --seed '1 '", 2, "'1 '", "whole number", NULL},
     {"ck parity " MLP " --threads 0", 2, "--threads '0'", "1 to 1024", NULL},
     {"ck parity " MLP " --threads -1", 2, "'-1'", "1 to 1024", NULL},
     {"ck parity " MLP " --threads 1025", 2, "'1025'", "1 to 1024", NULL},
@@ -49,10 +55,20 @@ static const refusal values[] = {
     {"ck parity " MLP " --dropout 1", 2, "'1'", "0 to 0.99", NULL},
     {"ck sweep " MLP " --seconds 0", 2, "--seconds '0'", "0.01 to 86400", NULL},
     {"ck sweep " MLP " --seconds inf", 2, "'inf'", "0.01 to 86400", NULL},
+    {"ck sweep " MLP " --seconds 0x10", 2, "'0x10'", "0.01 to 86400", NULL},
+    {"ck sweep " MLP " --seconds ' 1'", 2, "' 1'", "0.01 to 86400", NULL},
+    {"ck sweep " MLP " --seconds +1", 2, "'+1'", "0.01 to 86400", NULL},
+    {"ck sweep " MLP " --seconds 1e", 2, "'1e'", "0.01 to 86400", NULL},
+    {"ck sweep " MLP " --seconds .", 2, "'.'", "0.01 to 86400", NULL},
+    {"ck parity " MLP " --dropout +0.1", 2, "'+0.1'", "0 to 0.99", NULL},
     {"ck sweep " MLP " --rounds 0", 2, "--rounds '0'", "1 to", NULL},
     {"ck parity " MLP " --device gpu", 2, "gpu", "cpu, ref", NULL},
     {"ck parity " MLP " --device ref:7", 3, "ref:7", "ref", NULL},
+    {"ck parity " MLP " --device " LONG, 2, "unknown device", "cpu, ref", NULL},
+    {"ulimit -v 600000; ck parity " MLP " --threads 1024", 3, "1024 thread(s) need", "fewer threads", NULL},
     {"ck parity " MLP " --data nothing", 2, "nothing", "digits", NULL},
+    {"ck parity " MLP " --data idx:" LONG ",l", 2, "cannot open", "check the name", NULL},
+    {"mkfifo p; ck parity gpt-tiny --data text:p", 2, "'p' is not a regular file, but a pipe", "check the name", "p "},
     {"ck parity perceptron", 2, "perceptron", "mlp, cnn, transformer", NULL},
     {"ck parity mlp:batch=0", 2, "batch=0", "from 1 to", NULL},
     {"ck parity mlp:depth=3", 2, "depth", "layers", NULL},
@@ -60,10 +76,13 @@ static const refusal values[] = {
     {"ck plan " MLP " --emit music --plans none", 2, "'music'", "schedule", NULL},
     {"ck plan " MLP " --emit schedule", 2, "one plan", "--plans", NULL},
     {"ck plan " MLP " --emit schedule --segments 2,3", 2, "one plan", "--plans", NULL},
+    {"ck plan " MLP " --emit schedule --segments 2 >/dev/full", 3, "No space left", "elsewhere", NULL},
 };
 
 static const refusal plans[] = {
-    {"ck sweep " MLP " --segments 0", 2, "uniform:0", "from 1 to 4", NULL},
+    {"ck sweep " MLP " --segments 0", 2, "--segments: plan 'uniform:0'", "from 1 to 4", NULL},
+    {"ck sweep " MLP " --segments +1", 2, "'+1'", "1,2,4", NULL},
+    {"ck sweep " MLP " --segments '1, 2'", 2, "'1, 2'", "1,2,4", NULL},
     {"ck sweep " MLP " --segments -1", 2, "uniform:-1", "from 1 to 4", NULL},
     {"ck sweep " MLP " --segments 5", 2, "uniform:5", "from 1 to 4", NULL},
     {"ck sweep " MLP " --segments 1..5", 2, "uniform:5", "from 1 to 4", NULL},
@@ -78,6 +97,11 @@ static const refusal plans[] = {
     {"ck parity " MLP " --plans none,,stages", 2, "'none,,stages'", "between two commas", NULL},
     {"ck parity " MLP " --plans stages:3", 2, "stages:3", "nothing after its name", NULL},
     {"ck parity " MLP " --plans uniform:x", 2, "uniform:x", "from 1 to 4", NULL},
+    {"ck parity " MLP " --plans uniform:+4", 2, "uniform:+4", "from 1 to 4", NULL},
+    {"ck parity " MLP " --plans uniform:1,2,5", 2, "--plans: plan 'uniform:5'", "from 1 to 4", NULL},
+    {"ck parity " MLP " --plans uniform:1,,2", 2, "'uniform:1,,2'", "between two commas", NULL},
+    {"ck parity " MLP " --plans stages,4", 2, "'4'", "uniform:K", NULL},
+    {"ck parity " MLP " --plans schedule:", 2, "'schedule:' names no file", "schedule:FILE", NULL},
 };
 
 /* A schedule of plan uniform:2, spoiled in several ways. */
@@ -86,10 +110,15 @@ static const refusal plans[] = {
 static const refusal schedules[] = {
     {"ck parity " MLP " --schedule missing", 2, "missing", "check the name", NULL},
     {"ck parity " MLP " --schedule .", 2, "'.' is not a regular file, but a folder", "check the name", NULL},
-    {"ck parity " MLP " --schedule /dev/zero", 2, "/dev/zero", "check the name", NULL},
+    {"ck parity " MLP " --schedule /dev/zero", 2, "'/dev/zero' is not a regular file, but a device", "check the name", NULL},
+    {"mkfifo p; ck parity " MLP " --schedule p", 2, "'p' is not a regular file, but a pipe", "check the name", "p "},
+    {"true | ck parity " MLP " --schedule /dev/stdin", 2, "not a regular file, but a pipe", "into a file first", NULL},
+    {"ck parity " MLP " --schedule " LONG, 2, "cannot open", "check the name", NULL},
+    {"ck parity " MLP " --schedule \"$(printf 'a\\nb\\033c\\303\\244')\"", 2, "a\\x0ab\\x1bc\303\244", "check the name", NULL},
     {SPOIL("head -n 5"), 2, "schedule:s", "never runs", "s "},
     {SPOIL("head -c 12"), 2, "s: schedule line 1", "ckbench-schedule/1", "s "},
     {SPOIL("sed '1s/graph ..../graph 0000/'"), 2, "s: schedule line 1", "made for", "s "},
+    {SPOIL("sed '1s/graph ./graph +/'"), 2, "s: schedule line 1", "16 hex digits", "s "},
     {SPOIL("sed 's/^F fc2/F fc9/'"), 2, "fc9", "line 3", "s "},
     {SPOIL("sed 's/^D .*/&\\n&/'"), 2, "schedule:s", "D fc1", "s "},
     {SPOIL("sed '/^B fc3/d'"), 2, "schedule:s", "fc3", "s "},
@@ -97,16 +126,24 @@ static const refusal schedules[] = {
 };
 
 static const refusal places[] = {
-    {"ck sweep " MLP " --out /proc/nowhere", 3, "/proc/nowhere", "choose another place", NULL},
+    {"ck sweep " MLP " --out /proc/a/b", 3, "/proc/a/b: /proc takes no new files", "choose another place", NULL},
+    {"ln -s nowhere l; ck sweep " MLP " --out l", 3, "l takes no new files", "choose another place", "l "},
+    {"mkdir d; cd d; rmdir ../d; ck sweep " MLP, 3, ". takes no new files", "choose another place", NULL},
+    {"ck sweep " MLP " --out " LONG, 3, "File name too long", "choose another place", NULL},
     {"touch f; ck sweep " MLP " --out f", 3, "f: Not a directory", "choose another place", "f "},
     {"touch f; ck sweep " MLP " --out f/g", 3, "f/g", "choose another place", "f "},
     {"touch f; ck parity " MLP " --json f", 2, "f exists already", "--force", "f "},
     {"ck parity " MLP " --json no/f", 3, "no/f", "make its folder first", NULL},
+    {"ln -s nowhere l; ck sweep " MLP " --json l", 2, "l is a link to nothing", "choose another name", "l "},
+    {"ln -s nowhere l; ck sweep " MLP " --json l --force", 2, "l is a link to nothing", "choose another name", "l "},
+    {"mkfifo p; ck parity " MLP " --json p", 2, "p is not a regular file, but a pipe", "- for the standard output", "p "},
+    {"ck parity " MLP " --json " LONG, 3, "File name too long", "choose another place", NULL},
     {"mkdir d; ck parity " MLP " --json d", 3, "d: Is a directory", "choose another place", "d "},
     {"ck parity " MLP " --json /dev/full", 3, "/dev/full: No space left", "free some space", NULL},
     {"ck parity " MLP " --json - >/dev/full", 3, "standard output: No space left", "elsewhere", NULL},
     {"ck list >/dev/full", 3, "standard output: No space left", "elsewhere", NULL},
     {"ck --help >/dev/full", 3, "standard output: No space left", "elsewhere", NULL},
+    {"ck parity " MLP " --plans stages <&- >&-", 3, "standard output: Bad file descriptor", "elsewhere", NULL},
     /* A disk that fills up while the record is written: nothing half-written stays. */
     {"ulimit -f 1; ck sweep " MLP " --plans stages --seconds 0.1", 3, "sweep-mlp-1.json: File too large",
      "choose another place", "ckbench-out "},
@@ -120,7 +157,8 @@ static void expect_refused(const refusal *table, size_t n)
 		cr_expect(o.status == r->status, "%s: exit status %d, not %d\n%s", r->command, o.status, r->status, o.err);
 		cr_expect(strstr(o.err, r->thing) && strstr(o.err, r->remedy), "%s: no '%s' or no '%s' in: %s", r->command,
 			  r->thing, r->remedy, o.err);
-		cr_expect(strstr(o.err, "ckbench: "), "%s: %s", r->command, o.err);
+		const char *message = strstr(o.err, "ckbench: "), *end = message ? strchr(message, '\n') : NULL;
+		cr_expect(end && !end[1], "%s: not one line: %s", r->command, o.err);
 		cr_expect_str_eq(o.files, r->files ? r->files : "", "%s: left behind: %s", r->command, o.files);
 		outcome_free(&o);
 	}
