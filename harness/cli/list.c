@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "harness/cli/cli.h"
+#include "harness/cli/wrap.h"
+#include "harness/fault/fault.h"
 #include "harness/plan/planner.h"
 #include "harness/record/columns.h"
 #include "models/models.h"
@@ -71,12 +73,18 @@ static void list_devices(void)
 	ck_columns_free(&c);
 }
 
+static void list_faults(void)
+{
+	for (const ck_fault *const *f = ck_faults(); *f; f++)
+		ck_wrap((*f)->name, 2, (*f)->field, 34, stdout);
+}
+
 static ck_status run(const ck_cli *cli, ck_err *err)
 {
 	static const struct {
 		const char *name;
 		void (*list)(void);
-	} lists[] = {{"models", list_models}, {"planners", list_planners}, {"devices", list_devices}};
+	} lists[] = {{"models", list_models}, {"planners", list_planners}, {"devices", list_devices}, {"faults", list_faults}};
 	bool any = false;
 	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
 		if (cli->subject && strcmp(cli->subject, lists[i].name) != 0)
@@ -85,12 +93,13 @@ static ck_status run(const ck_cli *cli, ck_err *err)
 		lists[i].list();
 		any = true;
 	}
-	return any ? CK_OK : ck_fail(err, CK_USAGE, "list '%.60s': it can list models, planners or devices", cli->subject);
+	return any ? CK_OK
+		   : ck_fail(err, CK_USAGE, "list '%.60s': it can list models, planners, devices or faults", cli->subject);
 }
 
 const ck_command ck_command_list = {
     .name = "list",
-    .subject = "[models|planners|devices]",
+    .subject = "[models|planners|devices|faults]",
     .summary = "what can be named on the command line",
     .run = run,
 };

@@ -12,14 +12,15 @@
 #include "harness/cli/wrap.h"
 #include "harness/record/file.h"
 #include "harness/record/version.h"
+#include "kernels/alloc.h"
 
 extern const ck_command ck_command_list, ck_command_parity, ck_command_sweep, ck_command_train, ck_command_plan,
-    ck_command_dump, ck_command_env, ck_command_peak;
+    ck_command_dump, ck_command_faults, ck_command_env, ck_command_peak;
 
 /* In the order of the help. */
 static const ck_command *const commands[] = {
-    &ck_command_list, &ck_command_parity, &ck_command_sweep, &ck_command_train,
-    &ck_command_plan, &ck_command_dump,   &ck_command_env,   &ck_command_peak,
+    &ck_command_list, &ck_command_parity, &ck_command_sweep, &ck_command_train, &ck_command_plan,
+    &ck_command_dump, &ck_command_faults, &ck_command_env,   &ck_command_peak,
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
@@ -85,6 +86,9 @@ static ck_status read_subject(ck_cli *cli, const char *word, ck_err *err)
 	if (!c->subject)
 		return ck_fail(err, CK_USAGE, "%s takes options only, but was given '%.60s' (see 'ckbench %s --help')", c->name,
 			       word, c->name);
+	cli->subjects[cli->nsubjects++] = word;
+	if (cli->subject && c->several)
+		return CK_OK;
 	if (cli->subject)
 		return ck_fail(err, CK_USAGE, "%s takes one %s, but was given '%.60s' and '%.60s'", c->name, c->subject,
 			       cli->subject, word);
@@ -162,6 +166,7 @@ int main(int argc, char **argv)
 	fill_standard_files();
 	signal(SIGXFSZ, SIG_IGN); /* a file that grows too long (ulimit -f) is an error like a full disk, to be told */
 	ck_options_preset(&cli.options);
+	cli.subjects = ck_alloc((size_t)argc, sizeof *cli.subjects);
 	ck_status status = read_line(&cli, &err);
 	if (status == CK_OK && cli.command)
 		status = cli.command->run(&cli, &err);
@@ -169,5 +174,6 @@ int main(int argc, char **argv)
 		status = CK_MISSING;
 	if (status != CK_OK && err.text[0])
 		ck_complain("%s", err.text);
+	free(cli.subjects);
 	return status == CK_OK && *ck_interrupted ? 128 + *ck_interrupted : (int)status;
 }

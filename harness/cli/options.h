@@ -35,7 +35,7 @@
 	X(weight_decay, "X", REAL, 0, 100, NULL, "weight decay [0 for sgd, 0.01 for adamw]")                                   \
 	X(load, "FILE", TEXT, 0, 0, NULL, "weights, buffers, batch and dropout masks from a file that dump wrote")             \
 	X(out, "PATH", TEXT, 0, 0, NULL,                                                                                       \
-	  "sweep, train: folder for the record, its TSV and the plots, ckbench-out when not given; dump: the file to write")   \
+	  "folder for the record, its TSV and the plots; ckbench-out for sweep and train when not given. dump: the file")      \
 	X(json, "FILE", TEXT, 0, 0, NULL, "write the record to FILE; - is the standard output")                                \
 	X(force, NULL, FLAG, 0, 0, NULL, "replace a file that is there")                                                       \
 	X(quiet, NULL, FLAG, 0, 0, NULL, "no progress and no remarks, only results and errors")

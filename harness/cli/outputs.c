@@ -12,13 +12,20 @@ const char *ck_outputs_folder(const ck_options *o)
 	return o->given[CK_OPTION_out] ? o->text[CK_OPTION_out] : "ckbench-out";
 }
 
+static char *in_folder(const char *folder, const char *name)
+{
+	size_t n = strlen(folder);
+	return ck_text("%s%s%s", folder, n && folder[n - 1] == '/' ? "" : "/", name);
+}
+
 /* "ckbench-out/sweep-resnet18": the command, and the model as the user called it. */
 static char *stem_of(const ck_job *j)
 {
-	const char *folder = ck_outputs_folder(&j->cli->options), *model = j->cli->subject;
-	size_t n = strlen(folder);
-	return ck_text("%s%s%s-%.*s", folder, n && folder[n - 1] == '/' ? "" : "/", j->cli->command->name,
-		       (int)strcspn(model, ":"), model);
+	const char *model = j->cli->subject;
+	char *name = ck_text("%s-%.*s", j->cli->command->name, (int)strcspn(model, ":"), model);
+	char *stem = in_folder(ck_outputs_folder(&j->cli->options), name);
+	free(name);
+	return stem;
 }
 
 static char *file_name(const char *stem, int number, const char *ending)
@@ -87,6 +94,18 @@ static ck_status write_plots(const ck_output *o, const char *stem, int number, c
 		status = write_beside(stem, number, endings[i], image, bytes, list, err);
 		free(image);
 	}
+	return status;
+}
+
+ck_status ck_outputs_write_record(const char *folder, const char *name, const char *text, char **path, ck_err *err)
+{
+	char *stem = in_folder(folder, name);
+	int number;
+	*path = NULL;
+	ck_status status = ck_folder_make(folder, err);
+	if (status == CK_OK)
+		status = write_record(text, stem, &number, path, err);
+	free(stem);
 	return status;
 }
 

@@ -116,14 +116,23 @@ static uint64_t digest_start(const ck_program *p, const ck_memory *m)
 
 ck_status ck_outcome_take(const ck_program *p, ck_memory *m, uint64_t seed, ck_outcome *o, ck_err *err)
 {
+	return ck__outcome_take(p, m, seed, NULL, o, err);
+}
+
+ck_status ck__outcome_take(const ck_program *p, ck_memory *m, uint64_t seed, const struct ck_hook *hook, ck_outcome *o,
+			   ck_err *err)
+{
 	const ck_session *s = p->session;
 	*o = (ck_outcome){.finite = true, .nvalues = s->graph->nvalues};
-	ck_step step = {.seed = seed, .check = true};
+	ck_step step = {.seed = seed, .check = true, .hook = hook};
 	ck_memory_reset(m, &p->layout, seed);
 	uint64_t start = digest_start(p, m);
 	ck_status status = ck_program_run(p, m, &step, err);
-	if (status == CK_OK && digest_start(p, m) != start)
+	if (status == CK_OK && digest_start(p, m) != start) {
+		step.broken = CK_RUN_PARAMETERS;
 		status = ck_fail(err, CK_FAILED, "the step changed a parameter or the batch; this is a fault of ckbench");
+	}
+	o->broken = step.broken;
 	if (status != CK_OK)
 		return status;
 	o->value = ck_alloc((size_t)s->graph->nvalues, sizeof *o->value);

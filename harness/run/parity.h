@@ -29,8 +29,9 @@ typedef struct ck_outcome {
 	ck_digest *value;          /* by value: its gradient's digest, or a buffer's content's */
 	int nvalues;
 	size_t live_peak;
-	bool finite;       /* loss and all gradients are finite */
-	bool some_nonzero; /* some gradient is not zero: else the comparison proves nothing */
+	bool finite;         /* loss and all gradients are finite */
+	ck_run_check broken; /* when the run was refused: by which check */
+	bool some_nonzero;   /* some gradient is not zero: else the comparison proves nothing */
 } ck_outcome;
 
 typedef enum ck_verdict { CK_BITWISE, CK_PARITY_FAILED } ck_verdict;
@@ -39,6 +40,9 @@ extern const char *const ck_verdict_names[]; /* "bitwise", "failed" */
 /* Resets the buffers, runs one checked step (step 0 of the seed) and takes the outcome. Memory must hold initialised values.
  * CK_FAILED: the run itself was refused. */
 ck_status ck_outcome_take(const ck_program *p, ck_memory *m, uint64_t seed, ck_outcome *o, ck_err *err);
+/* The same with something that meddles (program.h), for faults. NULL: nothing does. */
+ck_status ck__outcome_take(const ck_program *p, ck_memory *m, uint64_t seed, const struct ck_hook *hook, ck_outcome *o,
+			   ck_err *err);
 void ck_outcome_free(ck_outcome *o);
 
 /* Compares with the baseline's; on a difference `why` names the first value that differs, and how many do. */

@@ -111,6 +111,29 @@ static void resolve(builder *b, const ck_schedule *s)
 	}
 }
 
+void ck__program_resolve(ck_program *p, const ck_schedule *schedule)
+{
+	const ck_graph *g = p->session->graph;
+	size_t nvalues = (size_t)g->nvalues;
+	builder b = {.g = g, .p = p};
+	b.where = ck_alloc(2 * nvalues, sizeof *b.where);
+	b.parts = ck_alloc(nvalues, sizeof *b.parts);
+	b.zeroed = ck_alloc(nvalues, sizeof *b.zeroed);
+	b.ran = ck_alloc((size_t)g->nops, sizeof *b.ran);
+	for (size_t i = 0; i < 2 * nvalues; i++)
+		b.where[i] = CK_NOWHERE;
+	for (int v = 0; v < g->nvalues; v++)
+		b.zeroed[v] = g->values[v].needs_grad && !parts_fit(g, v);
+	resolve(&b, schedule);
+	for (size_t v = 0; v < nvalues; v++)
+		p->gradient[v] =
+		    g->values[v].kind == CK_PARAM || g->values[v].kind == CK_INPUT ? b.where[nvalues + v] : CK_NOWHERE;
+	free(b.where);
+	free(b.parts);
+	free(b.zeroed);
+	free(b.ran);
+}
+
 ck_status ck_program_make(const ck_session *s, const ck_schedule *schedule, ck_program **program, ck_err *err)
 {
 	const ck_graph *g = s->graph;
@@ -123,27 +146,10 @@ ck_status ck_program_make(const ck_session *s, const ck_schedule *schedule, ck_p
 		ck_program_free(p);
 		return status;
 	}
-	size_t nvalues = (size_t)g->nvalues;
-	builder b = {.g = g, .p = p};
-	b.where = ck_alloc(2 * nvalues, sizeof *b.where);
-	b.parts = ck_alloc(nvalues, sizeof *b.parts);
-	b.zeroed = ck_alloc(nvalues, sizeof *b.zeroed);
-	b.ran = ck_alloc((size_t)g->nops, sizeof *b.ran);
-	for (size_t i = 0; i < 2 * nvalues; i++)
-		b.where[i] = CK_NOWHERE;
-	for (int v = 0; v < g->nvalues; v++)
-		b.zeroed[v] = g->values[v].needs_grad && !parts_fit(g, v);
 	p->ncalls = schedule->n;
 	p->calls = ck_alloc((size_t)schedule->n, sizeof *p->calls);
-	resolve(&b, schedule);
-	p->gradient = ck_alloc(nvalues, sizeof *p->gradient);
-	for (size_t v = 0; v < nvalues; v++)
-		p->gradient[v] =
-		    g->values[v].kind == CK_PARAM || g->values[v].kind == CK_INPUT ? b.where[nvalues + v] : CK_NOWHERE;
-	free(b.where);
-	free(b.parts);
-	free(b.zeroed);
-	free(b.ran);
+	p->gradient = ck_alloc((size_t)g->nvalues, sizeof *p->gradient);
+	ck__program_resolve(p, schedule);
 	*program = p;
 	return CK_OK;
 }

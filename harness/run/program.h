@@ -15,12 +15,28 @@ typedef struct ck_call {
 	size_t in[CK_MAX_IN], out[CK_MAX_OUT], stash[CK_MAX_STASH], dout, din[CK_MAX_IN], workspace;
 } ck_call;
 
+/* Meddles with a run, so that the checks can show that they notice: the one place where faults act on what is executed. Each
+ * function is optional; all get `user`. */
+typedef struct ck_hook {
+	void *user;
+	/* Before an F or B, whose arguments it may change. false: the op does not run. */
+	bool (*before)(void *user, const ck_call *c, ck_args *a, ck_step *step);
+	void (*after)(void *user, const ck_call *c, const ck_args *a, ck_step *step);
+	/* Of a checked run: what the meter says of the live peak, given what was seen. */
+	size_t (*meter)(void *user, size_t seen);
+} ck_hook;
+
+/* Resolves every call's pointers again, after the layout was changed. The schedule is the one that the program was made from. */
+void ck__program_resolve(ck_program *p, const ck_schedule *schedule);
+
 /* Watches who owns every line of the arena while a program runs (watch.c): the check of what happens against what was planned. */
 typedef struct ck_watch ck_watch;
 ck_watch *ck__watch_open(const ck_program *p, ck_memory *m);
 /* Before an F or B: its reads must own their bytes, its results take theirs. After it, or at a D: what ends gives its bytes back. */
 ck_status ck__watch_before(ck_watch *w, const ck_call *c, ck_err *err);
 void ck__watch_after(ck_watch *w, const ck_call *c);
+/* Bytes owned now, persistent ones included. */
+size_t ck__watch_owned(const ck_watch *w);
 /* Ends; gives the most bytes owned at once. */
 size_t ck__watch_close(ck_watch *w);
 

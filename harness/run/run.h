@@ -59,6 +59,14 @@ void ck_memory_reset(ck_memory *m, const ck_layout *l, uint64_t seed);
 /* Puts another batch in: by input value as above, NULL where what is there stays. */
 void ck_memory_batch(ck_memory *m, const ck_layout *l, const void *const *batch);
 
+/* The checks that a run makes of itself. */
+typedef enum ck_run_check {
+	CK_RUN_HELD,       /* none was broken */
+	CK_RUN_WATCH,      /* whose bytes are read and written */
+	CK_RUN_MEMORY,     /* bytes held against the prediction: at every instruction, and the peak */
+	CK_RUN_PARAMETERS, /* the step changed a parameter or the batch */
+} ck_run_check;
+
 typedef struct ck_step {
 	uint64_t seed;
 	uint32_t step;               /* counts steps: dropout draws other masks in each */
@@ -70,9 +78,11 @@ typedef struct ck_step {
 	void *capture;
 	/* out */
 	uint64_t random_draws; /* a sum of hashes of what first forwards drew: seed, step, op and how many elements */
-	size_t live_peak;   /* with check: the most bytes owned at once, persistent ones included; found from what happens, not
+	size_t live_peak;    /* with check: the most bytes owned at once, persistent ones included; found from what happens, not
 			       from the trace */
-	double *op_seconds; /* NULL, or room for 2 * nops: adds each call's time to [op] (F) or [nops + op] (B) */
+	ck_run_check broken; /* which check it was, when the run returns CK_FAILED */
+	double *op_seconds;  /* NULL, or room for 2 * nops: adds each call's time to [op] (F) or [nops + op] (B) */
+	const struct ck_hook *hook; /* NULL, or what meddles with the calls: a fault (harness/fault) */
 } ck_step;
 
 /* Runs the program once. Without check nothing is allocated. CK_FAILED when a check of the run itself fails (overlap,

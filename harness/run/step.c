@@ -43,24 +43,41 @@ static void capture(const ck_session *s, const ck_call *c, const ck_args *a, con
 		s->backend->read(s->device, step->capture, a->out[0], s->graph->values[v].bytes);
 }
 
-static void run_call(const ck_program *p, ck_memory *m, const ck_call *c, ck_step *step)
+static void run_forward(const ck_program *p, const ck_call *c, const ck_args *a, ck_step *step)
+{
+	const ck_op_info *op = &p->session->graph->ops[c->id];
+	const ck_kernel *k = p->session->kernels[c->id];
+	k->forward(k, a);
+	capture(p->session, c, a, step);
+	if (op->contract.random && !c->recompute)
+		step->random_draws += hash_draw(a, ck_shape_count(op->desc.out[0].shape));
+}
+
+static void run_backward(const ck_program *p, const ck_call *c, const ck_args *a)
 {
 	const ck_session *s = p->session;
 	const ck_op_info *op = &s->graph->ops[c->id];
 	const ck_kernel *k = s->kernels[c->id];
-	ck_args a = arguments(m, c, op, step);
+	for (int i = 0; i < op->desc.nin; i++)
+		if (c->zero[i])
+			s->backend->fill(s->device, a->din[i], 0, s->graph->values[op->in[i]].bytes);
+	k->backward(k, a);
+}
+
+static void run_call(const ck_program *p, ck_memory *m, const ck_call *c, ck_step *step)
+{
+	const ck_session *s = p->session;
+	const ck_hook *hook = step->hook;
+	ck_args a = arguments(m, c, &s->graph->ops[c->id], step);
 	double start = step->op_seconds ? ck_seconds_now() : 0;
-	if (c->code == 'F') {
-		k->forward(k, &a);
-		capture(s, c, &a, step);
-		if (op->contract.random && !c->recompute)
-			step->random_draws += hash_draw(&a, ck_shape_count(op->desc.out[0].shape));
-	} else {
-		for (int i = 0; i < op->desc.nin; i++)
-			if (c->zero[i])
-				s->backend->fill(s->device, a.din[i], 0, s->graph->values[op->in[i]].bytes);
-		k->backward(k, &a);
-	}
+	if (hook && hook->before && !hook->before(hook->user, c, &a, step))
+		return;
+	if (c->code == 'F')
+		run_forward(p, c, &a, step);
+	else
+		run_backward(p, c, &a);
+	if (hook && hook->after)
+		hook->after(hook->user, c, &a, step);
 	if (step->op_seconds) {
 		if (s->backend->sync)
 			s->backend->sync(s->device);
@@ -68,31 +85,58 @@ static void run_call(const ck_program *p, ck_memory *m, const ck_call *c, ck_ste
 	}
 }
 
+/* What is held while instruction i runs, or once a D has run, against the prediction. */
+static ck_status check_held(const ck_program *p, const ck_watch *watch, int i, ck_err *err)
+{
+	size_t seen = ck__watch_owned(watch);
+	if (seen == p->trace.live[i])
+		return CK_OK;
+	return ck_fail(err, CK_FAILED, "at instruction %d %zu bytes are held, predicted were %zu; this is a fault of ckbench",
+		       i + 1, seen, p->trace.live[i]);
+}
+
+static ck_status run_watched_call(const ck_program *p, ck_memory *m, ck_watch *watch, int i, ck_step *step, ck_err *err)
+{
+	const ck_call *c = &p->calls[i];
+	ck_status status = CK_OK;
+	if (c->code == 'D') {
+		ck__watch_after(watch, c);
+		status = check_held(p, watch, i, err);
+		step->broken = status == CK_OK ? CK_RUN_HELD : CK_RUN_MEMORY;
+		return status;
+	}
+	status = ck__watch_before(watch, c, err);
+	step->broken = status == CK_OK ? CK_RUN_HELD : CK_RUN_WATCH;
+	if (status == CK_OK && check_held(p, watch, i, err) != CK_OK)
+		status = CK_FAILED, step->broken = CK_RUN_MEMORY;
+	if (status != CK_OK)
+		return status;
+	run_call(p, m, c, step);
+	ck__watch_after(watch, c);
+	return CK_OK;
+}
+
 static ck_status run_watched(const ck_program *p, ck_memory *m, ck_step *step, ck_err *err)
 {
 	ck_watch *watch = ck__watch_open(p, m);
 	ck_status status = CK_OK;
-	for (int i = 0; i < p->ncalls && status == CK_OK; i++) {
-		const ck_call *c = &p->calls[i];
-		if (c->code != 'D') {
-			status = ck__watch_before(watch, c, err);
-			if (status == CK_OK)
-				run_call(p, m, c, step);
-		}
-		if (status == CK_OK)
-			ck__watch_after(watch, c);
-	}
+	for (int i = 0; i < p->ncalls && status == CK_OK; i++)
+		status = run_watched_call(p, m, watch, i, step, err);
 	step->live_peak = ck__watch_close(watch);
-	if (status == CK_OK && step->live_peak != p->trace.peak)
-		status = ck_fail(err, CK_FAILED, "live peak seen is %zu bytes, predicted were %zu; this is a fault of ckbench",
-				 step->live_peak, p->trace.peak);
-	return status;
+	if (step->hook && step->hook->meter)
+		step->live_peak = step->hook->meter(step->hook->user, step->live_peak);
+	if (status != CK_OK || step->live_peak == p->trace.peak)
+		return status;
+	step->broken = CK_RUN_MEMORY;
+	return ck_fail(err, CK_FAILED, "live peak seen is %zu bytes, predicted were %zu; this is a fault of ckbench",
+		       step->live_peak, p->trace.peak);
 }
 
 ck_status ck_program_run(const ck_program *p, ck_memory *m, ck_step *step, ck_err *err)
 {
 	const ck_session *s = p->session;
 	step->random_draws = 0;
+	step->broken = CK_RUN_HELD;
 	if (step->check)
 		return run_watched(p, m, step, err);
 	for (int i = 0; i < p->ncalls; i++)

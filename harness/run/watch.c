@@ -198,6 +198,11 @@ static void own_states(ck_watch *w)
 			}
 }
 
+size_t ck__watch_owned(const ck_watch *w)
+{
+	return w->owned;
+}
+
 ck_watch *ck__watch_open(const ck_program *p, ck_memory *m)
 {
 	ck_watch *w = ck_alloc(1, sizeof *w);

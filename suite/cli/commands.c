@@ -40,6 +40,7 @@ Test(commands, tell_what_they_are)
 	    {"ck list models", "transformer"},
 	    {"ck list planners", "uniform:K"},
 	    {"ck list devices", "ref"},
+	    {"ck list faults", "statistics-twice"},
 	    {"ck env", "compiler"},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

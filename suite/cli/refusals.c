@@ -19,14 +19,14 @@ typedef struct refusal {
 
 static const refusal command_lines[] = {
     {"ck", 2, "which command", "ckbench sweep mlp", NULL},
-    {"ck frobnicate", 2, "'frobnicate'", "list, parity, sweep, train, plan, dump, env", NULL},
+    {"ck frobnicate", 2, "'frobnicate'", "list, parity, sweep, train, plan, dump, faults, env", NULL},
     {"ck --help sweep", 2, "--help stands alone, but was given 'sweep'", "ckbench COMMAND --help", NULL},
     {"ck --version 2", 2, "--version stands alone", "'2'", NULL},
     {"ck parity", 2, "needs a MODEL", "list models", NULL},
     {"ck parity mlp cnn", 2, "'mlp' and 'cnn'", "one MODEL", NULL},
     {"ck env mlp", 2, "'mlp'", "options only", NULL},
     {"ck list models planners", 2, "'planners'", "takes one", NULL},
-    {"ck list engines", 2, "'engines'", "models, planners or devices", NULL},
+    {"ck list engines", 2, "'engines'", "models, planners, devices or faults", NULL},
     {"ck parity " MLP " --frobnicate", 2, "'--frobnicate'", "it takes --plans", NULL},
     {"ck parity " MLP " --seconds 3", 2, "'--seconds'", "it takes --plans", NULL},
     {"ck parity " MLP " --see 3", 2, "'--see'", "--seed", NULL},

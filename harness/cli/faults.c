@@ -1,0 +1,223 @@
+/* ckbench faults [MODEL…]: are known mistakes caught? Each is switched on in turn, in each model under each plan that recomputes
+ * anything, and the checks that parity makes must notice; and must be silent where nothing is wrong. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/cli/interrupt.h"
+#include "harness/cli/outputs.h"
+#include "harness/cli/progress.h"
+#include "harness/record/faults.h"
+#include "harness/record/file.h"
+#include "kernels/alloc.h"
+
+/* Small, and between them every op that can go wrong: statistics, pooling, residuals, masks, tied weights, dropout. */
+static const char *const preset_models[] = {
+    "mlp:layers=8,width=64,batch=64,dropout=0.1",
+    "resnet18:width=8,image=32,classes=10,batch=4,dropout=0.1",
+    "gpt-tiny:dropout=0.1",
+};
+enum { PRESETS = sizeof preset_models / sizeof *preset_models };
+
+typedef struct faults_job {
+	const ck_cli *cli;
+	ck_fault_report report;
+	ck_progress progress;
+	FILE *out;
+} faults_job;
+
+/* ---- a model ------------------------------------------------------------------------------------------------------------- */
+
+static bool recomputes(const ck_graph *g, const ck_schedule *s)
+{
+	int forwards = 0;
+	for (int i = 0; i < s->n; i++)
+		forwards += s->at[i].code == 'F';
+	return forwards > g->nops;
+}
+
+/* Without a fault no check may fire; then each fault in turn. */
+static ck_status try_plan(faults_job *j, int model, const ck_fault_subject *s, const char *plan, ck_err *err)
+{
+	ck_fault_verdict v;
+	ck_status status = ck_fault_try(s, NULL, &v, err);
+	if (status == CK_OK && v.status == CK_FAULT_CAUGHT)
+		ck_fault_report_add(&j->report, NULL, model, plan, &v);
+	if (!recomputes(s->session->graph, s->schedule))
+		return status;
+	for (const ck_fault *const *f = ck_faults(); *f && status == CK_OK && !*ck_interrupted; f++) {
+		ck_progress_show(&j->progress, false, "%s, %s: %s", j->report.names[model], plan, (*f)->name);
+		status = ck_fault_try(s, *f, &v, err);
+		if (status == CK_OK)
+			ck_fault_report_add(&j->report, *f, model, plan, &v);
+	}
+	return status;
+}
+
+static ck_status take_baseline(const ck_case *c, const ck_schedule *none, ck_outcome *o, ck_err *err)
+{
+	ck_program *p;
+	ck_memory m;
+	ck_status status = ck_program_make(c->session, none, &p, err);
+	if (status != CK_OK)
+		return status;
+	status = ck_memory_open(c->session, p->layout.arena, &m, err);
+	if (status == CK_OK) {
+		ck_memory_init(&m, &p->layout, c->seed, ck_case_batch(c));
+		status = ck_outcome_take(p, &m, c->seed, o, err);
+		ck_memory_close(&m);
+	}
+	ck_program_free(p);
+	if (status == CK_OK && !(o->finite && o->some_nonzero))
+		return ck_fail(err, CK_FAILED,
+			       "%.200s: gradients that are all zero or not finite prove nothing; try another seed", c->model);
+	return status;
+}
+
+static ck_status try_plans(faults_job *j, int model, const ck_case *c, const ck_plans *plans, ck_err *err)
+{
+	ck_outcome baseline = {0};
+	bool any = false;
+	ck_status status = take_baseline(c, &plans->at[0].schedule, &baseline, err);
+	for (int i = 0; i < plans->n && status == CK_OK && !*ck_interrupted; i++) {
+		ck_fault_subject s = {c->session, &plans->at[i].schedule, &baseline, c->seed, ck_case_batch(c)};
+		any |= recomputes(c->graph, s.schedule);
+		status = try_plan(j, model, &s, plans->at[i].name, err);
+	}
+	ck_fault_verdict v = {.status = CK_FAULT_NOT_APPLICABLE};
+	ck_fail(&v.why, CK_OK, "no plan recomputes anything in this model");
+	for (const ck_fault *const *f = ck_faults(); *f && status == CK_OK && !any; f++)
+		ck_fault_report_add(&j->report, *f, model, NULL, &v);
+	ck_outcome_free(&baseline);
+	return status;
+}
+
+/* One segment per stage, and few large ones of which the last is or is not kept: unless the command line names others. */
+static ck_options plan_options(const ck_options *o, const ck_graph *g)
+{
+	ck_options plans = *o;
+	if (!o->given[CK_OPTION_plans])
+		plans.text[CK_OPTION_plans] = g->nstages < 4 ? "stages" : "stages,uniform:2,uniform:4";
+	return plans;
+}
+
+static ck_status try_model(faults_job *j, const char *model, ck_err *err)
+{
+	ck_cli one = *j->cli;
+	ck_case c;
+	ck_plans plans = {0};
+	one.subject = model;
+	ck_status status = ck_case_open(&one, true, &c, err);
+	if (status != CK_OK)
+		return status;
+	ck_result *about = ck_result_new(j->cli->argc, j->cli->argv);
+	ck_case_describe(&c, about);
+	char *more = ck_option_line(&j->cli->options, CK_OPTION_plans);
+	about->c.line = ck_case_line(&c, "faults", more);
+	free(more);
+	ck_interrupt_keep(); /* from here on there is a record */
+	int index = ck_fault_report_model(&j->report, model, about);
+	ck_options options = plan_options(&j->cli->options, c.graph);
+	status = ck_plans_choose(c.graph, &options, &plans, err);
+	if (status == CK_OK)
+		status = try_plans(j, index, &c, &plans, err);
+	ck_plans_free(&plans);
+	ck_case_close(&c);
+	return status;
+}
+
+/* ---- all ----------------------------------------------------------------------------------------------------------------- */
+
+static ck_status verdict(const ck_fault_report *r, ck_err *err)
+{
+	int missed = ck_fault_report_count(r, CK_FAULT_MISSED);
+	if (missed == 0 && r->nalarms == 0)
+		return CK_OK;
+	return ck_fail(err, CK_FAILED, "%d fault%s missed, %d false alarm%s; the table names them", missed,
+		       missed == 1 ? "" : "s", r->nalarms, r->nalarms == 1 ? "" : "s");
+}
+
+static ck_status write_out(const faults_job *j, const char *text, ck_err *err)
+{
+	char *path;
+	ck_status status = ck_outputs_write_record(j->cli->options.text[CK_OPTION_out], "faults", text, &path, err);
+	if (status == CK_OK)
+		fprintf(j->out, "written: %s\n", path);
+	free(path);
+	return status;
+}
+
+/* To the places that were asked for; without any, the table is all. */
+static ck_status write_records(const faults_job *j, ck_err *err)
+{
+	const ck_options *o = &j->cli->options;
+	char *text = ck_fault_report_json(&j->report);
+	ck_status status = CK_OK;
+	if (o->given[CK_OPTION_out])
+		status = write_out(j, text, err);
+	if (status == CK_OK && o->given[CK_OPTION_json])
+		status = j->out == stderr
+			     ? ck_print(text, err)
+			     : ck_file_write(o->text[CK_OPTION_json], text, strlen(text), o->given[CK_OPTION_force], err);
+	free(text);
+	return status;
+}
+
+/* Refusals that would otherwise come after the work. */
+static ck_status check_places(const faults_job *j, ck_err *err)
+{
+	const ck_options *o = &j->cli->options;
+	const char *out = o->given[CK_OPTION_out] ? o->text[CK_OPTION_out] : NULL;
+	ck_status status = CK_OK;
+	if (o->given[CK_OPTION_json] && j->out != stderr)
+		status = ck_file_writable(o->text[CK_OPTION_json], o->given[CK_OPTION_force], out, err);
+	if (status == CK_OK && out)
+		status = ck_folder_writable(out, err);
+	return status;
+}
+
+static void tell(const faults_job *j)
+{
+	const ck_fault_report *r = &j->report;
+	if (!j->cli->options.given[CK_OPTION_quiet])
+		for (int i = 0; i < r->nmodels; i++)
+			fprintf(j->out, "%s\n", r->models[i]->c.line);
+	ck_fault_report_table(r, j->out);
+	fprintf(j->out, "%d cells: %d caught, %d missed, %d not applicable; %d false alarms\n", r->ncells,
+		ck_fault_report_count(r, CK_FAULT_CAUGHT), ck_fault_report_count(r, CK_FAULT_MISSED),
+		ck_fault_report_count(r, CK_FAULT_NOT_APPLICABLE), r->nalarms);
+}
+
+static ck_status run(const ck_cli *cli, ck_err *err)
+{
+	const ck_options *o = &cli->options;
+	bool to_stdout = o->given[CK_OPTION_json] && strcmp(o->text[CK_OPTION_json], "-") == 0;
+	faults_job j = {.cli = cli, .progress = ck_progress_new(o->given[CK_OPTION_quiet]), .out = to_stdout ? stderr : stdout};
+	const char *const *models = cli->nsubjects ? cli->subjects : preset_models;
+	int n = cli->nsubjects ? cli->nsubjects : PRESETS;
+	ck_interrupt_watch();
+	ck_status status = check_places(&j, err);
+	for (int i = 0; i < n && status == CK_OK && !*ck_interrupted; i++)
+		status = try_model(&j, models[i], err);
+	ck_progress_clear(&j.progress);
+	if (status == CK_OK) {
+		tell(&j);
+		status = write_records(&j, err);
+	}
+	if (status == CK_OK)
+		status = verdict(&j.report, err);
+	ck_fault_report_free(&j.report);
+	return status;
+}
+
+const ck_command ck_command_faults = {
+    .name = "faults",
+    .subject = "[MODEL ...]",
+    .several = true,
+    .summary = "are known mistakes caught?",
+    .text = "Switches on known mistakes of checkpointing code, one at a time ('ckbench list faults'), and tells which check "
+	    "caught each, in each model under each plan that recomputes anything. The last column is what comparing shapes "
+	    "and dtypes of recomputed tensors only would have seen. A fault that no check catches, or a check that fires "
+	    "without one, fails. Without a model, three small ones are taken. --out keeps the record as DIR/faults-N.json.",
+    .takes = CK_TAKES_CASE | CK_TAKES(plans) | CK_TAKES(out) | CK_TAKES(json) | CK_TAKES(force) | CK_TAKES(quiet),
+    .run = run,
+};

@@ -1,0 +1,29 @@
+/* The faults, in the order of tables. */
+#include "harness/fault/internal.h"
+
+static const ck_fault *const tables[] = {ck__state_faults,    ck__random_faults, ck__value_faults,
+					 ck__gradient_faults, ck__memory_faults, ck__schedule_faults};
+enum { TABLES = sizeof tables / sizeof *tables, MOST = 128 };
+
+const ck_fault *const *ck_faults(void)
+{
+	static const ck_fault *all[MOST + 1];
+	int n = 0;
+	for (int t = 0; t < TABLES; t++)
+		for (const ck_fault *f = tables[t]; f->name && n < MOST; f++)
+			all[n++] = f;
+	return all;
+}
+
+const char *ck_check_name(int check)
+{
+	static const char *const names[CK_CHECKS] = {
+	    [CK_CHECK_PARAMETERS] = "parameters",
+	    [CK_CHECK_MEMORY] = "memory",
+	    [CK_CHECK_VALIDATOR] = "validator",
+	    [CK_CHECK_WATCH] = "watch",
+	};
+	return check < CK_DIGEST_KINDS ? ck_digest_names[check] : names[check];
+}
+
+const char *const ck_fault_status_names[] = {"caught", "missed", "not-applicable"};
