@@ -1,6 +1,8 @@
 /* From settings to a finished graph. */
 #include "models/models.h"
 
+#include <stdio.h>
+
 #include "kernels/alloc.h"
 
 /* All tensors of a case together must stay under this many bytes: far more than any machine has, and few enough that no sum
@@ -15,6 +17,15 @@ static void check_total(ck_graph *g, const char *model)
 	if (total > most_bytes)
 		ck_graph_error(
 		    g, "%s: these sizes make tensors of more than 1024 TiB in all; make the batch or the model smaller", model);
+}
+
+ck_usual ck_model_usual(const ck_model *m, const ck_value_info *v)
+{
+	ck_usual u = {.axis = {0, 1, 2, 3}};
+	snprintf(u.name, sizeof u.name, "%s", v->name);
+	if (m->usual)
+		m->usual(v, &u);
+	return u;
 }
 
 ck_status ck_model_build(const ck_settings *s, ck_dtype real, ck_graph **graph, ck_err *err)

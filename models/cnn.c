@@ -13,6 +13,7 @@
  * fc6) and end in its classic classifier of three linear layers over whatever map the five poolings leave; at image=224 that
  * is torchvision's vgg11_bn to the parameter. Activations are NHWC; fc6's columns are ordered accordingly. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "models/layers.h"
 
@@ -172,9 +173,18 @@ static ck_value build(const ck_settings *s, ck_graph *g)
 	return ck_cross_entropy(g, "loss", x, target);
 }
 
+/* PyTorch: images (N, C, H, W), convolution weights (out, in, k, k). fc6's columns stay in the order of our map, (H, W, C). */
+static void usual(const ck_value_info *v, ck_usual *u)
+{
+	static const int channels_first[CK_MAX_DIMS] = {0, 3, 1, 2};
+	if (v->shape.nd == 4)
+		memcpy(u->axis, channels_first, sizeof u->axis);
+}
+
 const ck_model ck_model_cnn = {
     .name = "cnn",
     .summary = "residual networks and VGG, with BatchNorm",
     .settings = settings,
     .build = build,
+    .usual = usual,
 };

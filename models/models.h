@@ -32,11 +32,20 @@ typedef struct ck_settings { /* values in the order of the model's table */
 	double number[CK_MAX_SETTINGS]; /* for words: the word's place in its list */
 } ck_settings;
 
+/* How a parameter, buffer or input is called and laid out where the model is usually found (torchvision, Hugging Face):
+ * extent i there is our extent axis[i]. */
+typedef struct ck_usual {
+	char name[96];
+	int axis[CK_MAX_DIMS];
+} ck_usual;
+
 typedef struct ck_model {
 	const char *name, *summary;
 	const ck_setting *settings; /* ends with a NULL name */
 	/* Builds the graph up to the loss and returns it; errors stick to the graph. */
 	ck_value (*build)(const ck_settings *s, ck_graph *g);
+	/* Changes what is not as here; u comes with our name and order. NULL: all is. */
+	void (*usual)(const ck_value_info *v, ck_usual *u);
 } ck_model;
 
 typedef struct ck_preset {
@@ -54,6 +63,8 @@ char *ck_setting_word(const ck_setting *t, double place);
 ck_status ck_setting_change(ck_settings *s, const char *name, const char *value, ck_err *err);
 /* The whole case as one line that reads back to the same: every setting named. Returns malloc'd text. */
 char *ck_settings_text(const ck_settings *s);
+
+ck_usual ck_model_usual(const ck_model *m, const ck_value_info *v);
 
 /* Builds and finishes the graph. */
 ck_status ck_model_build(const ck_settings *s, ck_dtype real, ck_graph **graph, ck_err *err);

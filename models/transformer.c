@@ -10,6 +10,8 @@
  * here and (in, out) there (its Conv1D); attn.c_attn holds q, k, v side by side in both. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "models/layers.h"
 
@@ -108,9 +110,22 @@ static ck_value build(const ck_settings *s, ck_graph *g)
 	return ck_cross_entropy(g, "loss", x, target);
 }
 
+/* Hugging Face's Conv1D, which all linear layers of a block are there, has weights (in, out). The tied head is not named twice. */
+static void usual(const ck_value_info *v, ck_usual *u)
+{
+	if (v->kind == CK_INPUT)
+		return;
+	snprintf(u->name, sizeof u->name, "transformer.%s", v->name);
+	if (v->shape.nd == 2 && strstr(v->name, ".c_")) {
+		u->axis[0] = 1;
+		u->axis[1] = 0;
+	}
+}
+
 const ck_model ck_model_transformer = {
     .name = "transformer",
     .summary = "GPT-2",
     .settings = settings,
     .build = build,
+    .usual = usual,
 };

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/cli/interrupt.h"
+#include "harness/cli/outputs.h"
 #include "harness/record/file.h"
 #include "harness/record/units.h"
 #include "kernels/alloc.h"
@@ -78,7 +79,7 @@ static void tell_what_is_skipped(const ck_job *j)
 static ck_status check_places(const ck_cli *cli, ck_err *err)
 {
 	const ck_options *o = &cli->options;
-	const char *out = cli->command->takes & CK_TAKES(out) ? o->text[CK_OPTION_out] : NULL;
+	const char *out = cli->command->takes & CK_TAKES(out) ? ck_outputs_folder(o) : NULL;
 	ck_status status = CK_OK;
 	if (o->given[CK_OPTION_json] && !json_to_stdout(cli))
 		status = ck_file_writable(o->text[CK_OPTION_json], o->given[CK_OPTION_force], out, err);

@@ -15,12 +15,12 @@
 #include "kernels/alloc.h"
 
 extern const ck_command ck_command_list, ck_command_parity, ck_command_sweep, ck_command_train, ck_command_plan,
-    ck_command_faults, ck_command_env, ck_command_peak;
+    ck_command_dump, ck_command_faults, ck_command_env, ck_command_peak;
 
 /* In the order of the help. */
 static const ck_command *const commands[] = {
-    &ck_command_list, &ck_command_parity, &ck_command_sweep, &ck_command_train,
-    &ck_command_plan, &ck_command_faults, &ck_command_env,   &ck_command_peak,
+    &ck_command_list, &ck_command_parity, &ck_command_sweep, &ck_command_train, &ck_command_plan,
+    &ck_command_dump, &ck_command_faults, &ck_command_env,   &ck_command_peak,
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 

@@ -33,9 +33,11 @@
 	X(lr, "X", REAL, 0, 1000, NULL, "learning rate [0.001]")                                                               \
 	X(momentum, "X", REAL, 0, 0.9999, NULL, "momentum of sgd [0]")                                                         \
 	X(weight_decay, "X", REAL, 0, 100, NULL, "weight decay [0 for sgd, 0.01 for adamw]")                                   \
-	X(out, "DIR", TEXT, 0, 0, "ckbench-out", "folder for the record, its TSV and the plots")                               \
+	X(load, "FILE", TEXT, 0, 0, NULL, "weights, buffers, batch and dropout masks from a file that dump wrote")             \
+	X(out, "PATH", TEXT, 0, 0, NULL,                                                                                       \
+	  "folder for the record, its TSV and the plots; ckbench-out for sweep and train when not given. dump: the file")      \
 	X(json, "FILE", TEXT, 0, 0, NULL, "write the record to FILE; - is the standard output")                                \
-	X(force, NULL, FLAG, 0, 0, NULL, "let --json replace a file that is there")                                            \
+	X(force, NULL, FLAG, 0, 0, NULL, "replace a file that is there")                                                       \
 	X(quiet, NULL, FLAG, 0, 0, NULL, "no progress and no remarks, only results and errors")
 
 typedef enum ck_option {

@@ -7,6 +7,11 @@
 #include "harness/record/file.h"
 #include "kernels/alloc.h"
 
+const char *ck_outputs_folder(const ck_options *o)
+{
+	return o->given[CK_OPTION_out] ? o->text[CK_OPTION_out] : "ckbench-out";
+}
+
 static char *in_folder(const char *folder, const char *name)
 {
 	size_t n = strlen(folder);
@@ -18,7 +23,7 @@ static char *stem_of(const ck_job *j)
 {
 	const char *model = j->cli->subject;
 	char *name = ck_text("%s-%.*s", j->cli->command->name, (int)strcspn(model, ":"), model);
-	char *stem = in_folder(j->cli->options.text[CK_OPTION_out], name);
+	char *stem = in_folder(ck_outputs_folder(&j->cli->options), name);
 	free(name);
 	return stem;
 }
@@ -108,7 +113,7 @@ ck_status ck_outputs_write(const ck_job *j, const ck_output *o, ck_err *err)
 {
 	char *stem = stem_of(j), *list = NULL;
 	int number;
-	ck_status status = ck_folder_make(j->cli->options.text[CK_OPTION_out], err);
+	ck_status status = ck_folder_make(ck_outputs_folder(&j->cli->options), err);
 	if (status == CK_OK)
 		status = write_record(o->json, stem, &number, &list, err);
 	if (status == CK_OK) {

@@ -126,12 +126,12 @@ static void start_value(ck_memory *m, const ck_layout *l, ck_value v, uint64_t s
 	free(host);
 }
 
-void ck_memory_init(ck_memory *m, const ck_layout *l, uint64_t seed, const void *const *batch)
+void ck_memory_init(ck_memory *m, const ck_layout *l, uint64_t seed, const void *const *given)
 {
 	const ck_graph *g = m->session->graph;
 	for (int v = 0; v < g->nvalues; v++)
 		if (!ck_value_managed(&g->values[v]) && g->values[v].kind != CK_LOSS)
-			start_value(m, l, v, seed, batch && g->values[v].kind == CK_INPUT ? batch[v] : NULL);
+			start_value(m, l, v, seed, given ? given[v] : NULL);
 	for (int k = 0; k < l->states; k++)
 		for (int v = 0; v < g->nvalues; v++)
 			if (ck_value_trained(&g->values[v]))

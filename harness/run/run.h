@@ -50,10 +50,10 @@ typedef struct ck_memory {
 ck_status ck_memory_open(const ck_session *s, size_t bytes, ck_memory *m, ck_err *err);
 void ck_memory_close(ck_memory *m);
 
-/* Gives parameters and buffers their start values, drawn from the seed, and the optimizer's state zeros; and the batch likewise unless `batch` gives it: by
- * input value, host data of that value's dtype and bytes, NULL where it is to be drawn. layout: any program's of the session.
- */
-void ck_memory_init(ck_memory *m, const ck_layout *l, uint64_t seed, const void *const *batch);
+/* Gives parameters, buffers and the batch their start values: those that `given` holds, by value, as host data of that value's
+ * dtype and bytes; all where it is NULL (or `given` is) are drawn from the seed. The optimizer's state starts as zeros. layout:
+ * any program's of the session. */
+void ck_memory_init(ck_memory *m, const ck_layout *l, uint64_t seed, const void *const *given);
 /* Gives only the buffers their start values again: all that a step changes among what persists. */
 void ck_memory_reset(ck_memory *m, const ck_layout *l, uint64_t seed);
 /* Puts another batch in: by input value as above, NULL where what is there stays. */
@@ -69,10 +69,13 @@ typedef enum ck_run_check {
 
 typedef struct ck_step {
 	uint64_t seed;
-	uint32_t step;     /* counts steps: dropout draws other masks in each */
-	bool check;        /* poison what is dropped or not yet written, own every byte, find the live peak; slow */
-	ck_value captured; /* with `capture`: the activation that is copied there when its op first ran, since it */
-	void *capture;     /* may be gone when the step ends; host memory, or NULL: none */
+	uint32_t step;               /* counts steps: dropout draws other masks in each */
+	bool check;                  /* poison what is dropped or not yet written, own every byte, find the live peak; slow */
+	const uint8_t *const *masks; /* NULL, or by op: a dropout mask in device memory, to be taken instead of the counter's */
+	/* An activation that is to be read, though it may be gone when the step ends: copied to `capture`, host memory of its
+	 * bytes, when its op has run for the first time. capture NULL: none. */
+	ck_value captured;
+	void *capture;
 	/* out */
 	uint64_t random_draws; /* a sum of hashes of what first forwards drew: seed, step, op and how many elements */
 	size_t live_peak;    /* with check: the most bytes owned at once, persistent ones included; found from what happens, not

@@ -31,6 +31,7 @@ static ck_args arguments(const ck_memory *m, const ck_call *c, const ck_op_info 
 		a.stash[i] = at(m, c->stash[i]);
 	a.dout = at(m, c->dout);
 	a.workspace = at(m, c->workspace);
+	a.mask = step->masks ? step->masks[c->id] : NULL;
 	return a;
 }
 

@@ -82,7 +82,8 @@ ck_drop ck__drop(double p, const ck_args *a)
 	return (ck_drop){.seed = a->seed,
 			 .step = a->step,
 			 .op = a->op,
-			 .threshold = ck_drop_threshold(p),
+			 .threshold = a->mask ? 1 : ck_drop_threshold(p), /* a mask's bytes stand in for the words */
+			 .mask = a->mask,
 			 .scale = (float)(1.0 / (1.0 - p))};
 }
 

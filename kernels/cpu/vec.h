@@ -24,8 +24,9 @@ typedef float ck_stored;
 typedef struct ck_drop {
 	uint64_t seed;
 	uint32_t step, op;
-	uint32_t threshold; /* an element is kept when its word is at least this */
-	float scale;        /* of what is kept: 1 / (1 - p) */
+	uint32_t threshold;  /* an element is kept when its word is at least this */
+	float scale;         /* of what is kept: 1 / (1 - p) */
+	const uint8_t *mask; /* the op's, whole: its bytes are the words; NULL: they are drawn */
 } ck_drop;
 
 typedef struct ck_vec_act {

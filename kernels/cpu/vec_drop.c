@@ -64,14 +64,26 @@ INLINE void draw(const ck_drop *d, uint64_t block, uint32_t word[WORDS])
 }
 #endif
 
-INLINE void drop(const ck_drop *d, int64_t first, int64_t n, const ck_stored *x, const ck_stored *r, ck_stored *y)
+/* The words of n elements, WORDS at most, from element `first` on. `mask` is d->mask, a constant NULL where that is: drawing
+ * then pays nothing for the question. */
+INLINE void words_of(const ck_drop *d, const uint8_t *mask, int64_t first, int64_t n, uint32_t word[WORDS])
+{
+	if (!mask)
+		draw(d, (uint64_t)first / 4, word);
+	else
+		for (int64_t j = 0; j < n; j++)
+			word[j] = mask[first + j];
+}
+
+INLINE void drop(const ck_drop *d, const uint8_t *mask, int64_t first, int64_t n, const ck_stored *x, const ck_stored *r,
+		 ck_stored *y)
 {
 	uint32_t threshold = d->threshold;
 	float scale = d->scale;
 	for (int64_t i = 0; i < n; i += WORDS) {
 		uint32_t word[WORDS];
-		draw(d, (uint64_t)(first + i) / 4, word);
 		int64_t m = n - i < WORDS ? n - i : WORDS;
+		words_of(d, mask, first + i, m, word);
 		VEC_LOOP
 		for (int64_t j = 0; j < m; j++) {
 			float factor = word[j] >= threshold ? scale : 0.0f;
@@ -82,10 +94,12 @@ INLINE void drop(const ck_drop *d, int64_t first, int64_t n, const ck_stored *x,
 
 static void forward(const ck_drop *d, int64_t first, int64_t n, const ck_stored *x, const ck_stored *r, ck_stored *y)
 {
-	if (r)
-		drop(d, first, n, x, r, y);
+	if (d->mask)
+		drop(d, d->mask, first, n, x, r, y);
+	else if (r)
+		drop(d, NULL, first, n, x, r, y);
 	else
-		drop(d, first, n, x, NULL, y);
+		drop(d, NULL, first, n, x, NULL, y);
 }
 
 static void backward(const ck_drop *d, int64_t first, int64_t n, const ck_stored *dy, ck_stored *dx, bool acc)
