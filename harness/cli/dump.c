@@ -43,7 +43,7 @@ static ck_status choose_plan(dump *d, ck_err *err)
 	ck_status status = ck_plans_choose(d->c.graph, &o, &d->plans, err);
 	if (status != CK_OK)
 		return status;
-	if (d->plans.n > 2) /* none is always the first of the list */
+	if (d->plans.n > 2 || strchr(o.text[CK_OPTION_plans], ',')) /* none is always the first of the list */
 		return ck_fail(err, CK_USAGE, "--plans '%.60s': dump writes the step of one plan; name one: --plans uniform:4",
 			       o.text[CK_OPTION_plans]);
 	ck_plan_entry *e = &d->plans.at[d->plans.n - 1];

@@ -244,6 +244,16 @@ Test(random_schedules, invalid_ones_are_refused, .timeout = 120)
 
 /* ---- text form ------------------------------------------------------------------------------------------------------------ */
 
+static char *text_of(const ck_graph *g, const ck_schedule *s, size_t *length)
+{
+	ck_err err = {0};
+	char *text = NULL;
+	FILE *f = open_memstream(&text, length);
+	cr_assert(ck_schedule_write(g, s, f, &err) == CK_OK, "%s", err.text);
+	fclose(f);
+	return text;
+}
+
 Test(random_schedules, text_form_goes_both_ways, .timeout = 60)
 {
 	for (uint64_t seed = 1; seed <= 100; seed++) {
@@ -251,11 +261,8 @@ Test(random_schedules, text_form_goes_both_ways, .timeout = 60)
 		ck_graph *g = random_graph(&r, CK_F32);
 		ck_schedule s = random_schedule(&r, g), back = {0};
 		ck_err err = {0};
-		char *text = NULL;
 		size_t length = 0;
-		FILE *f = open_memstream(&text, &length);
-		cr_assert(ck_schedule_write(g, &s, f, &err) == CK_OK, "%s", err.text);
-		fclose(f);
+		char *text = text_of(g, &s, &length);
 		cr_assert(ck_schedule_parse(g, text, length, &back, &err) == CK_OK, "seed %" PRIu64 ": %s", seed, err.text);
 		cr_expect(back.n == s.n && ck_schedule_digest(&back) == ck_schedule_digest(&s), "seed %" PRIu64, seed);
 		free(text);
@@ -274,11 +281,8 @@ Test(random_schedules, spoiled_text_is_refused_or_checked, .timeout = 60)
 		ck_graph *g = random_graph(&r, CK_F32);
 		ck_schedule s = random_schedule(&r, g), back = {0};
 		ck_err err = {0};
-		char *text = NULL;
 		size_t length = 0;
-		FILE *f = open_memstream(&text, &length);
-		cr_assert(ck_schedule_write(g, &s, f, &err) == CK_OK, "%s", err.text);
-		fclose(f);
+		char *text = text_of(g, &s, &length);
 		for (int n = 1 + rng_below(&r, 3); n > 0; n--)
 			text[rng_below(&r, (int)length)] = (char)(rng_chance(&r, 20) ? 0 : rng_below(&r, 256));
 		ck_status status = ck_schedule_parse(g, text, length, &back, &err);
