@@ -16,7 +16,7 @@
 #define CK_OPTION_ROWS(X)                                                                                                      \
 	X(plans, "LIST", TEXT, 0, 0, NULL,                                                                                     \
 	  "plans by name, with numbers as one, a list or a range: stages,uniform:4 or uniform:1,2,4 or uniform:1..12 or "      \
-	  "uniform:1..64*2; see 'ckbench list planners'. none is always run, first")                                           \
+	  "uniform:1..8*2; see 'ckbench list planners'. none is always run, first")                                            \
 	X(segments, "LIST", TEXT, 0, 0, NULL, "segment counts K, e.g. 1,2,4 or 1..12 or 1..64*2: uniform:K for each")          \
 	X(schedule, "FILE", TEXT, 0, 0, NULL, "also run the schedule in FILE, a regular file, as plan schedule:FILE")          \
 	X(emit, "WHAT", TEXT, 0, 0, NULL, "schedule: write the one plan's schedule, as --schedule takes it")                   \
@@ -35,7 +35,8 @@
 	X(weight_decay, "X", REAL, 0, 100, NULL, "weight decay [0 for sgd, 0.01 for adamw]")                                   \
 	X(load, "FILE", TEXT, 0, 0, NULL, "weights, buffers, batch and dropout masks from a file that dump wrote")             \
 	X(out, "PATH", TEXT, 0, 0, NULL,                                                                                       \
-	  "folder for the record, its TSV and the plots; ckbench-out for sweep and train when not given. dump: the file")      \
+	  "folder for the record, its TSV and the plots; ckbench-out for sweep and train when not given. faults: for the "     \
+	  "record. dump: the file")                                                                                            \
 	X(json, "FILE", TEXT, 0, 0, NULL, "write the record to FILE; - is the standard output")                                \
 	X(force, NULL, FLAG, 0, 0, NULL, "replace a file that is there")                                                       \
 	X(quiet, NULL, FLAG, 0, 0, NULL, "no progress and no remarks, only results and errors")

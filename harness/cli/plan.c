@@ -51,7 +51,7 @@ const ck_command ck_command_plan = {
     .subject = "MODEL",
     .summary = "what plans will cost, or a plan's schedule, without running it",
     .text = "Memory is planned ahead and exact, so the table shows what a sweep would find, times apart. With "
-	    "--emit schedule, the one plan's program as text, for --schedule of parity and sweep.",
+	    "--emit schedule, the one plan's program as text, as --schedule takes it.",
     .takes = CK_TAKES_CASE | CK_TAKES(plans) | CK_TAKES(segments) | CK_TAKES(schedule) | CK_TAKES(emit),
     .run = run,
 };

@@ -87,9 +87,10 @@ Test(settings, refusals)
 	static const struct {
 		const char *text, *fragment;
 	} cases[] = {
-	    {"", "no model is named; the models are mlp, cnn, transformer, their presets mlp-wide, resnet18"},
+	    {"", "no model is named; the models are mlp, cnn, transformer"},
 	    {":layers=2", "no model is named"},
-	    {"foo", "no model is called 'foo'; the models are mlp, cnn, transformer, their presets"},
+	    {"foo", ", their presets mlp-wide, resnet18"},
+	    {"foo", "no model is called 'foo'; the models are mlp, cnn, transformer"},
 	    {"MLP", "no model is called 'MLP'"},
 	    {"mlp layers=2", "no model is called 'mlp layers=2'"},
 	    {"mlp:depth=3", "mlp has no setting 'depth'; it has layers, width, inputs, classes, activation, dropout, batch"},
@@ -145,7 +146,7 @@ Test(settings, long_text)
 	static const struct {
 		const char *start, *fragment;
 	} cases[] = {
-	    {"", "; the models are mlp, cnn, transformer, their presets"},
+	    {"", "; the models are mlp, cnn, transformer"},
 	    {"mlp:", "; it has layers, width"},
 	    {"mlp:layers=", "is not a whole number; it takes one from 1 to 100000"},
 	    {"mlp:activation=", "is not one of relu|gelu|gelu-erf"},
