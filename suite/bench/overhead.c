@@ -50,30 +50,31 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The forward time of the ops that program k runs again: per step, the time of all its forwards of an op, shared out evenly over
- * the runs of that op; the median over steps. */
-static double recompute_seconds(setup *s, int k)
+/* One step of program k: its time, and that of the forwards that it runs again. All forwards of an op share its time evenly. */
+static void time_step(setup *s, int k, double *seconds, double *again)
 {
 	const ck_graph *g = s->graph;
 	ck_err err = {0};
 	int *runs = ck_alloc((size_t)g->nops, sizeof *runs);
-	double *op_seconds = ck_alloc(2 * (size_t)g->nops, sizeof *op_seconds), totals[ROUNDS];
+	double *op_seconds = ck_alloc(2 * (size_t)g->nops, sizeof *op_seconds);
 	for (int i = 0; i < s->schedules[k].n; i++)
 		if (s->schedules[k].at[i].code == 'F')
 			runs[s->schedules[k].at[i].id]++;
-	for (int round = 0; round < ROUNDS; round++) {
-		ck_step step = {.seed = 1, .op_seconds = op_seconds};
-		for (int o = 0; o < 2 * g->nops; o++)
-			op_seconds[o] = 0;
-		or_die(ck_program_run(s->programs[k], &s->memory, &step, &err), &err);
-		totals[round] = 0;
-		for (int o = 0; o < g->nops; o++)
-			totals[round] += runs[o] > 1 ? op_seconds[o] * (runs[o] - 1) / runs[o] : 0;
-	}
-	qsort(totals, ROUNDS, sizeof *totals, by_value);
+	ck_step step = {.seed = 1, .op_seconds = op_seconds};
+	double from = ck_seconds_now();
+	or_die(ck_program_run(s->programs[k], &s->memory, &step, &err), &err);
+	*seconds = ck_seconds_now() - from;
+	*again = 0;
+	for (int o = 0; o < g->nops; o++)
+		*again += runs[o] > 1 ? op_seconds[o] * (runs[o] - 1) / runs[o] : 0;
 	free(runs);
 	free(op_seconds);
-	return totals[ROUNDS / 2];
+}
+
+static double median(double *at)
+{
+	qsort(at, ROUNDS, sizeof *at, by_value);
+	return at[ROUNDS / 2];
 }
 
 static void open_case(setup *s, const char *model)
@@ -104,17 +105,17 @@ int main(int argc, char **argv)
 	or_die(ck_memory_open(s.session, arena, &s.memory, &err), &err);
 	ck_memory_init(&s.memory, &s.programs[0]->layout, 1, NULL);
 
-	ck_samples samples[MAX_PLANS];
-	ck_measure_options o = {.warmup = 2, .min_rounds = ROUNDS, .max_rounds = 60, .seconds = 60, .narrow = 0.01, .seed = 1};
-	ck_measure_end end;
-	or_die(ck_measure(s.programs, s.n, &s.memory, &o, samples, &end, &err), &err);
+	/* Rounds over all plans, so that drift of the machine falls on overheads and recomputes alike; the first two warm up. */
+	double seconds[MAX_PLANS][ROUNDS], again[MAX_PLANS][ROUNDS];
+	for (int round = -2; round < ROUNDS; round++)
+		for (int k = 0; k < s.n; k++)
+			time_step(&s, k, &seconds[k][round < 0 ? 0 : round], &again[k][round < 0 ? 0 : round]);
 	printf("%-12s %12s %12s %14s %22s\n", "plan", "step", "overhead", "recomputes", "beyond the recomputes");
-	const double none = samples[0].median;
+	const double none = median(seconds[0]);
 	for (int k = 0; k < s.n; k++) {
-		double overhead = samples[k].median - none, again = recompute_seconds(&s, k);
-		printf("%-12s %9.2f ms %9.2f ms %11.2f ms %14.2f %% of step\n", s.names[k], 1e3 * samples[k].median,
-		       1e3 * overhead, 1e3 * again, 100 * (overhead - again) / none);
-		ck_samples_free(&samples[k]);
+		double overhead = median(seconds[k]) - none, recomputes = median(again[k]);
+		printf("%-12s %9.2f ms %9.2f ms %11.2f ms %14.2f %% of step\n", s.names[k], 1e3 * (none + overhead),
+		       1e3 * overhead, 1e3 * recomputes, 100 * (overhead - recomputes) / none);
 		ck_program_free(s.programs[k]);
 		ck_schedule_free(&s.schedules[k]);
 	}
