@@ -171,7 +171,8 @@ static void put_work(cJSON *point, const ck_result *r, const ck_point *p)
 	put_number(o, "recomputed_ops", p->recomputed_ops);
 }
 
-static cJSON *point_object(const ck_result *r, const ck_point *p)
+/* What every record says of a plan first. */
+static cJSON *plan_object(const ck_point *p)
 {
 	cJSON *o = cJSON_CreateObject();
 	put_text(o, "plan", p->plan);
@@ -179,6 +180,12 @@ static cJSON *point_object(const ck_result *r, const ck_point *p)
 		put_number(o, "segments", p->segments);
 	put_text(o, "status", ck_point_status_names[p->status]);
 	put_text(o, "reason", p->reason);
+	return o;
+}
+
+static cJSON *point_object(const ck_result *r, const ck_point *p)
+{
+	cJSON *o = plan_object(p);
 	put_parity(o, p);
 	put_memory(o, p);
 	put_time(o, p);
@@ -259,12 +266,7 @@ static void put_course(cJSON *curve, const ck_course *c)
 
 static cJSON *curve_object(const ck_point *p, const ck_course *c)
 {
-	cJSON *o = cJSON_CreateObject();
-	put_text(o, "plan", p->plan);
-	if (p->segments)
-		put_number(o, "segments", p->segments);
-	put_text(o, "status", ck_point_status_names[p->status]);
-	put_text(o, "reason", p->reason);
+	cJSON *o = plan_object(p);
 	put_course(o, c);
 	put_memory(o, p);
 	return o;
