@@ -6,24 +6,29 @@
  * A desc holds no names, values or pointers, so equal ops share one kernel.
  *
  * Tensor order per kind. M is the product of all leading extents; [..] is optional and present by attribute.
- * `real` is the dtype of the graph's arithmetic (f32, or f64 for the reference backend).
+ *
+ * Dtypes. `real` is the dtype of the graph's arithmetic (f32, or f64 for the reference backend). What is marked ' is stored in
+ * real or, under mixed precision, in one of the 16-bit types; an op's marked tensors are all of the first one's dtype, but r, b of
+ * ADD and y that such an r or b is added to may be real where the first is 16-bit. All else is real. Arithmetic, sums and
+ * statistics are in real, whatever is stored; a result is rounded once, to nearest even.
  *
  *   kind       in                                          out             stash
- *   LINEAR     x(M,K) w(N,K) [b(N)] [r(M,N)]               y(M,N)          [z(M,N)]    z: before activation; for GELU only
- *   CONV2D     x(N,H,W,C) w(O,kh,kw,C/g) [b(O)]            y(N,OH,OW,O)
- *   BATCHNORM  x(..,C) gamma beta rmean rvar count [r]     y(..,C)         mean(C) rstd(C)   no stash in evaluation
- *   LAYERNORM  x(..,C) gamma(C) beta(C)                    y(..,C)         mean(M) rstd(M)
- *   ACT        x                                           y
- *   SCORES     qkv(B,T,3C)                                 s(B,H,T,T)
- *   SOFTMAX    s(B,H,T,T)                                  p(B,H,T,T)
- *   WSUM       p(B,H,T,T) qkv(B,T,3C)                      y(B,T,C)
- *   DROPOUT    x [r]                                       y
- *   ADD        a b                                         y
+ *   LINEAR     x(M,K)' w(N,K)' [b(N)] [r(M,N)']            y(M,N)'         [z(M,N)']    z: before activation; for GELU only
+ *   CONV2D     x(N,H,W,C)' w(O,kh,kw,C/g)' [b(O)]          y(N,OH,OW,O)'
+ *   BATCHNORM  x(..,C)' gamma beta rmean rvar count [r']   y(..,C)'        mean(C) rstd(C)   no stash in evaluation
+ *   LAYERNORM  x(..,C) gamma(C) beta(C)                    y(..,C)'        mean(M) rstd(M), or xhat(..,C)' rstd(M): see below
+ *   ACT        x'                                          y'
+ *   SCORES     qkv(B,T,3C)'                                s(B,H,T,T)'
+ *   SOFTMAX    s(B,H,T,T)'                                 p(B,H,T,T)'
+ *   WSUM       p(B,H,T,T)' qkv(B,T,3C)'                    y(B,T,C)'
+ *   DROPOUT    x' [r']                                     y'
+ *   ADD        a' b'                                       y'
  *   EMBEDDING  ids(B,T):i32 wte(V,C) [wpe(S,C), S >= T]    y(B,T,C)
- *   MAXPOOL    x(N,H,W,C)                                  y(N,OH,OW,C)    at(N,OH,OW,C):u8   place in the window, row-major
- *   AVGPOOL    x(N,H,W,C)                                  y(N,OH,OW,C)
- *   FLATTEN    x(N,..)                                     y(N,rest)
- *   XENT       logits(M,V) target(M..):i32                 loss(1)         lse(M)     mean over rows of lse - logit[target]
+ *   MAXPOOL    x(N,H,W,C)'                                 y(N,OH,OW,C)'   at(N,OH,OW,C):u8   place in the window, row-major
+ *   AVGPOOL    x(N,H,W,C)'                                 y(N,OH,OW,C)'
+ *   FLATTEN    x(N,..)'                                    y(N,rest)'
+ *   CAST       x'                                          y'
+ *   XENT       logits(M,V)' target(M..):i32                loss(1)         lse(M)     mean over rows of lse - logit[target]
  *
  * What they compute:
  *   LINEAR     z = x w^T + b;  y = r + dropout(act(z)). r and an activation do not come together.
@@ -38,11 +43,15 @@
  *   DROPOUT    y = r + x * keep / (1 - p). keep by counter, see philox.h: element e of this op in this step; or as given.
  *   EMBEDDING  y[b,t] = wte[ids[b,t]] + wpe[t]
  *   GELU       tanh form: 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))); erf form: 0.5 x (1 + erf(x / sqrt 2)).
+ *   LAYERNORM  `to` says in which dtype y is stored. Where that is 16-bit, xhat = (x - mean) rstd is stashed as y is, and the
+ *              backward reads it instead of x: the real x, twice its size, need not be kept then.
+ *   CAST       y = x, in dtype `to`, rounded to nearest even; beyond the largest number is infinity, subnormals are kept.
  *   MAXPOOL    a tie goes to the first place of the window; padding is never chosen.
  *   AVGPOOL    divides by the whole window (padding counts).
  *
  * The backward of an op reads only what its contract says, plus the gradient of its output, and gives the gradient of each
- * input that needs one: written when acc[i] is false, added to when true. Sums run in an order fixed by the shapes and the
+ * input that needs one: written when acc[i] is false, added to when true. A gradient has its tensor's dtype, with one exception:
+ * that of a weight (w of LINEAR and CONV2D) is real, and so is what enters the CAST that made a weight's 16-bit copy. Sums run in an order fixed by the shapes and the
  * number of threads alone, so that equal inputs give equal bits on every call.
  */
 #ifndef CK_OPS_H
@@ -66,6 +75,7 @@
 	X(MAXPOOL, "maxpool")                                                                                                  \
 	X(AVGPOOL, "avgpool")                                                                                                  \
 	X(FLATTEN, "flatten")                                                                                                  \
+	X(CAST, "cast")                                                                                                        \
 	X(XENT, "xent")
 
 typedef enum ck_op_kind {
@@ -87,6 +97,8 @@ typedef struct ck_attr {
 	bool bias;                       /* LINEAR, CONV2D: b is there. EMBEDDING: wpe is there */
 	bool residual;                   /* LINEAR, BATCHNORM, DROPOUT: r is there */
 	bool training;                   /* BATCHNORM */
+	bool weight;                     /* CAST: x is a parameter, y its copy for products: made once a step */
+	ck_dtype to;                     /* CAST, LAYERNORM: of the output; LAYERNORM, none: as the input's */
 	ck_act act;                      /* LINEAR, BATCHNORM, ACT */
 	double p;                        /* LINEAR, DROPOUT: drop probability, 0 <= p < 1 */
 	double scale;                    /* SCORES */
@@ -103,6 +115,7 @@ typedef struct ck_tensor_desc {
 typedef struct ck_op_desc {
 	ck_op_kind kind;
 	ck_attr attr;
+	ck_dtype real; /* the graph's arithmetic; set by ck_op_infer */
 	int nin, nout, nstash;
 	ck_tensor_desc in[CK_MAX_IN], out[CK_MAX_OUT], stash[CK_MAX_STASH];
 	unsigned needs; /* bit i: the gradient of in[i] is wanted. No bit: the op has no backward */
@@ -131,8 +144,18 @@ typedef struct ck_contract {
 
 ck_contract ck_op_contract(const ck_op_desc *d);
 
+/* The gradients of in[i] and of out[0], as tensors. */
+ck_tensor_desc ck_op_din(const ck_op_desc *d, int i);
+ck_tensor_desc ck_op_dout(const ck_op_desc *d);
+
 /* Inputs stand without gaps, so optional ones move up. The index of r, which is always last: -1 when there is none. */
 int ck_op_residual(const ck_op_desc *d);
+
+/* LAYERNORM: stash[0] is xhat, and not the mean. */
+static inline bool ck_layernorm_stashes_xhat(const ck_op_desc *d)
+{
+	return ck_dtype_half(d->out[0].dtype);
+}
 
 /* FLOPs: a multiply-add counts two; elementwise work counts its arithmetic roughly, exps as one. Backward given d->needs. */
 double ck_op_flops_forward(const ck_op_desc *d);

@@ -1,15 +1,19 @@
 #include "kernels/tensor.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+
+#include "kernels/half.h"
 
 static const struct {
 	const char *name;
 	size_t size;
 } dtypes[] = {
-    [CK_F64] = {"f64", 8}, [CK_F32] = {"f32", 4}, [CK_BF16] = {"bf16", 2},
-    [CK_F16] = {"f16", 2}, [CK_I32] = {"i32", 4}, [CK_U8] = {"u8", 1},
+    [CK_DTYPE_NONE] = {"none", 0}, [CK_F64] = {"f64", 8}, [CK_F32] = {"f32", 4}, [CK_BF16] = {"bf16", 2},
+    [CK_F16] = {"f16", 2},         [CK_I32] = {"i32", 4}, [CK_U8] = {"u8", 1},
 };
 
 size_t ck_dtype_size(ck_dtype t)
@@ -20,6 +24,63 @@ size_t ck_dtype_size(ck_dtype t)
 const char *ck_dtype_name(ck_dtype t)
 {
 	return dtypes[t].name;
+}
+
+double ck_element_get(ck_dtype t, const void *tensor, int64_t i)
+{
+	switch (t) {
+	case CK_F64:
+		return ((const double *)tensor)[i];
+	case CK_F32:
+		return (double)((const float *)tensor)[i];
+	case CK_BF16:
+		return (double)ck_bf16_get(((const uint16_t *)tensor)[i]);
+	case CK_F16:
+		return (double)ck_f16_get(((const uint16_t *)tensor)[i]);
+	case CK_I32:
+		return ((const int32_t *)tensor)[i];
+	case CK_U8:
+		return ((const uint8_t *)tensor)[i];
+	default:
+		abort(); /* a tensor has a dtype */
+	}
+}
+
+/* Rounded to odd: cut off, and the last bit set when that changed anything. Rounding this to 16 bits gives what rounding the double
+ * would (Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums: proved algorithms using rounding to odd", 2008). */
+static float to_odd(double x)
+{
+	float nearest = (float)x;
+	if ((double)nearest == x || isnan(x))
+		return nearest;
+	uint32_t bits = ck_bits_of_float(nearest);
+	return ck_float_of_bits((bits - (fabs((double)nearest) > fabs(x))) | 1);
+}
+
+void ck_element_put(ck_dtype t, void *tensor, int64_t i, double x)
+{
+	switch (t) {
+	case CK_F64:
+		((double *)tensor)[i] = x;
+		break;
+	case CK_F32:
+		((float *)tensor)[i] = (float)x;
+		break;
+	case CK_BF16:
+		((uint16_t *)tensor)[i] = ck_bf16_put(to_odd(x));
+		break;
+	case CK_F16:
+		((uint16_t *)tensor)[i] = ck_f16_put(to_odd(x));
+		break;
+	case CK_I32:
+		((int32_t *)tensor)[i] = (int32_t)x;
+		break;
+	case CK_U8:
+		((uint8_t *)tensor)[i] = (uint8_t)x;
+		break;
+	default:
+		abort();
+	}
 }
 
 ck_shape ck_dims(int nd, ...)

@@ -6,10 +6,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef enum ck_dtype { CK_F64, CK_F32, CK_BF16, CK_F16, CK_I32, CK_U8 } ck_dtype;
+/* CK_DTYPE_NONE stands where no dtype is given. */
+typedef enum ck_dtype { CK_DTYPE_NONE, CK_F64, CK_F32, CK_BF16, CK_F16, CK_I32, CK_U8 } ck_dtype;
 
 size_t ck_dtype_size(ck_dtype t);
 const char *ck_dtype_name(ck_dtype t); /* "f64", "f32", "bf16", "f16", "i32", "u8" */
+
+static inline bool ck_dtype_real(ck_dtype t)
+{
+	return t >= CK_F64 && t <= CK_F16;
+}
+
+/* The 16-bit floating-point types (half.h). */
+static inline bool ck_dtype_half(ck_dtype t)
+{
+	return t == CK_BF16 || t == CK_F16;
+}
+
+/* Element i of a tensor of any dtype in host memory, as a double. put rounds once, to nearest even; integers are cut off. */
+double ck_element_get(ck_dtype t, const void *tensor, int64_t i);
+void ck_element_put(ck_dtype t, void *tensor, int64_t i, double x);
 
 enum { CK_MAX_DIMS = 4 };
 

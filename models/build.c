@@ -31,6 +31,7 @@ ck_usual ck_model_usual(const ck_model *m, const ck_value_info *v)
 ck_status ck_model_build(const ck_settings *s, ck_dtype real, ck_graph **graph, ck_err *err)
 {
 	ck_graph *g = ck_graph_new(real);
+	ck_graph_mix(g, s->options.low);
 	ck_value loss = s->model->build(s, g);
 	check_total(g, s->model->name);
 	ck_status status = ck_graph_finish(g, loss, !s->options.no_fusion, err);

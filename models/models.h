@@ -24,6 +24,7 @@ typedef struct ck_build_options {
 	bool input_grad; /* compute the gradient of a real-valued input as well: checks want it, training does not */
 	bool evaluation; /* BatchNorm from its running statistics, no dropout */
 	bool no_fusion;
+	ck_dtype low; /* mixed precision: CK_BF16 or CK_F16; CK_DTYPE_NONE: off */
 } ck_build_options;
 
 typedef struct ck_settings { /* values in the order of the model's table */

@@ -7,12 +7,30 @@
 #include "harness/record/shell.h"
 #include "kernels/alloc.h"
 
+/* --amp's words, and what they stand for. */
+static const struct {
+	const char *word;
+	ck_dtype low;
+} amps[] = {{"off", CK_DTYPE_NONE}, {"bf16", CK_BF16}, {"fp16", CK_F16}};
+
+static ck_status read_amp(const char *word, ck_dtype *low, ck_err *err)
+{
+	for (size_t i = 0; i < sizeof amps / sizeof *amps; i++)
+		if (!strcmp(word, amps[i].word)) {
+			*low = amps[i].low;
+			return CK_OK;
+		}
+	return ck_fail(err, CK_USAGE, "--amp '%s' is not known; take off, bf16 or fp16", word);
+}
+
 static ck_status read_settings(const ck_cli *cli, bool input_grad, ck_settings *s, ck_err *err)
 {
 	const ck_options *o = &cli->options;
 	ck_status status = ck_settings_read(s, cli->subject, err);
 	if (status == CK_OK && o->given[CK_OPTION_dropout])
 		status = ck_setting_change(s, "dropout", o->text[CK_OPTION_dropout], err);
+	if (status == CK_OK)
+		status = read_amp(o->text[CK_OPTION_amp], &s->options.low, err);
 	s->options.input_grad = input_grad;
 	s->options.no_fusion = o->given[CK_OPTION_no_fusion];
 	return status;
@@ -73,11 +91,13 @@ char *ck_case_line(const ck_case *c, const char *command, const char *more)
 	const ck_options *o = &c->cli->options;
 	const char *words[] = {"ckbench", command, c->model, "--device", o->text[CK_OPTION_device]};
 	char *begin = ck_shell_line(sizeof words / sizeof *words, words);
-	char *data = ck_option_line(o, CK_OPTION_data), *fusion = ck_option_line(o, CK_OPTION_no_fusion);
-	char *line =
-	    ck_text("%s --threads %d --seed %llu%s%s%s%s%s%s", begin, c->backend->threads(c->device),
-		    (unsigned long long)c->seed, *data ? " " : "", data, *fusion ? " " : "", fusion, *more ? " " : "", more);
+	char *amp = ck_option_line(o, CK_OPTION_amp), *data = ck_option_line(o, CK_OPTION_data),
+	     *fusion = ck_option_line(o, CK_OPTION_no_fusion);
+	char *line = ck_text("%s --threads %d --seed %llu%s%s%s%s%s%s%s%s", begin, c->backend->threads(c->device),
+			     (unsigned long long)c->seed, *amp ? " " : "", amp, *data ? " " : "", data, *fusion ? " " : "",
+			     fusion, *more ? " " : "", more);
 	free(begin);
+	free(amp);
 	free(data);
 	free(fusion);
 	return line;
@@ -91,7 +111,7 @@ void ck_case_describe(const ck_case *c, ck_result *r)
 	r->device.threads = c->backend->threads(c->device);
 	r->c.model = ck_text("%s", c->settings.model->name);
 	r->c.data = ck_text("%s", c->batch ? o->text[CK_OPTION_data] : "random");
-	r->c.amp = ck_text("off");
+	r->c.amp = ck_text("%s", o->text[CK_OPTION_amp]);
 	const ck_setting *table = c->settings.model->settings;
 	for (int i = 0; table[i].name; i++) {
 		ck_fact *f = ck_result_add_setting(r, table[i].name);

@@ -16,6 +16,11 @@ ck_graph *ck_graph_new(ck_dtype real)
 	return g;
 }
 
+void ck_graph_mix(ck_graph *g, ck_dtype low)
+{
+	g->low = low;
+}
+
 void ck_graph_free(ck_graph *g)
 {
 	if (!g)
@@ -47,8 +52,18 @@ void ck_graph_error(ck_graph *g, const char *format, ...)
 
 const char *ck_kind_name(ck_kind kind)
 {
-	static const char *const names[] = {"input", "parameter", "buffer", "activation", "stash", "loss"};
+	static const char *const names[] = {"input", "parameter", "buffer", "activation", "stash", "loss", "weight copy"};
 	return names[kind];
+}
+
+/* What follows from a value's kind and tensor. */
+static void set_tensor(const ck_graph *g, ck_value_info *v, ck_tensor_desc t)
+{
+	size_t count = (size_t)ck_shape_count(t.shape);
+	v->dtype = t.dtype;
+	v->shape = t.shape;
+	v->bytes = count * ck_dtype_size(t.dtype);
+	v->gradient_bytes = count * ck_dtype_size(v->kind == CK_WEIGHT_COPY ? g->real : t.dtype);
 }
 
 ck_value ck__graph_add_value(ck_graph *g, char *name, ck_kind kind, ck_tensor_desc t)
@@ -64,14 +79,8 @@ ck_value ck__graph_add_value(ck_graph *g, char *name, ck_kind kind, ck_tensor_de
 		return CK_NONE;
 	}
 	g->values = ck_grow(g->values, &g->index->values_capacity, g->nvalues + 1, sizeof *g->values);
-	g->values[g->nvalues] = (ck_value_info){
-	    .name = name,
-	    .kind = kind,
-	    .dtype = t.dtype,
-	    .shape = t.shape,
-	    .bytes = (size_t)count * ck_dtype_size(t.dtype),
-	    .producer = CK_NONE,
-	};
+	g->values[g->nvalues] = (ck_value_info){.name = name, .kind = kind, .producer = CK_NONE};
+	set_tensor(g, &g->values[g->nvalues], t);
 	return g->nvalues++;
 }
 
@@ -143,6 +152,10 @@ ck_status ck__graph_infer(ck_graph *g, int o)
 	    [CK_LINEAR] = {"z"}, [CK_BATCHNORM] = {"mean", "rstd"}, [CK_LAYERNORM] = {"mean", "rstd"}, [CK_MAXPOOL] = {"at"},
 	    [CK_XENT] = {"lse"},
 	};
+	for (int i = 0; i < had_stash; i++) {
+		set_tensor(g, &g->values[op->stash[i]], op->desc.stash[i]);
+		g->values[op->stash[i]].producer = o;
+	}
 	for (int i = had_stash; i < op->desc.nstash; i++) {
 		char *name = ck_text("%s:%s", op->name, stash_names[op->desc.kind][i]);
 		op->stash[i] = ck__graph_add_value(g, name, CK_STASH, op->desc.stash[i]);
@@ -151,6 +164,17 @@ ck_status ck__graph_infer(ck_graph *g, int o)
 		g->values[op->stash[i]].producer = o;
 	}
 	return CK_OK;
+}
+
+void ck__graph_retype(ck_graph *g, int o)
+{
+	ck_op_info *op = &g->ops[o];
+	for (int i = 0; i < op->desc.nin; i++)
+		op->desc.in[i] = (ck_tensor_desc){g->values[op->in[i]].dtype, g->values[op->in[i]].shape};
+	if (g->err.text[0] || ck__graph_infer(g, o) != CK_OK)
+		return;
+	set_tensor(g, &g->values[op->out[0]], op->desc.out[0]);
+	g->values[op->out[0]].producer = o;
 }
 
 /* Adds an op with the inputs that are not CK_NONE, in order; optional ones are told by attributes. */

@@ -163,6 +163,8 @@ ck_status ck_graph_finish(ck_graph *g, ck_value loss, bool fuse, ck_err *err)
 		else
 			g->values[loss].kind = CK_LOSS;
 	}
+	if (g->low != CK_DTYPE_NONE && !g->err.text[0])
+		ck__graph_autocast(g);
 	if (fuse && !g->err.text[0])
 		ck__graph_fuse(g);
 	if (!g->err.text[0]) {

@@ -4,6 +4,10 @@
  *     linear ─▶ (dropout ─▶) add               linear with a residual
  *     batchnorm ─▶ (add ─▶) ReLU               batchnorm with a residual and ReLU
  *     dropout ─▶ add                           dropout with a residual
+ *     layer norm ─▶ cast                       layer norm that stores 16 bits
+ *     cast ─▶ cross-entropy                    cross-entropy that reads 16 bits
+ *     cast ─▶ softmax (─▶ dropout) ─▶ cast     softmax (and dropout) in 16-bit storage: a kept weight is rounded before dropout
+ *                                              scales it, too
  *
  * A fused op is an op with its own contract, so nothing downstream knows of fusion. It keeps the first op's name and place; so
  * a residual must have been computed before that place. */
@@ -49,36 +53,99 @@ static bool take_residual(const ck_graph *g, ck_op_info *op, int o, const ck_op_
 	ck_value r = other_operand(g, add, op->out[0], o);
 	if (r == CK_NONE)
 		return false;
+	ck_dtype own = op->desc.in[0].dtype, other = g->values[r].dtype;
+	if (other != own && (op->desc.kind == CK_BATCHNORM || other != g->real))
+		return false;
 	a->residual = true;
 	op->in[op->desc.nin] = r;
 	op->desc.in[op->desc.nin++] = (ck_tensor_desc){g->values[r].dtype, g->values[r].shape};
 	return true;
 }
 
+static bool take_cast(ck_op_info *op, ck_dtype to)
+{
+	if (op->desc.kind != CK_LAYERNORM || !ck_dtype_half(to))
+		return false;
+	op->desc.attr.to = to;
+	return true;
+}
+
+/* The op that alone reads the output of op o, or CK_NONE. */
+static int sole_reader(const ck_graph *g, int o)
+{
+	const ck_value_info *out = &g->values[g->ops[o].out[0]];
+	return out->nreaders == 1 ? out->readers[0] : CK_NONE;
+}
+
+/* Op o's output is what its only reader r, which is no more, made; it keeps o's name. */
+static void take_output(ck_graph *g, int o, int r, bool *gone)
+{
+	ck_value out = g->ops[o].out[0], merged = g->ops[r].out[0];
+	gone[r] = true;
+	g->ops[o].out[0] = merged;
+	g->values[merged].producer = o;
+	free(g->values[merged].name);
+	g->values[merged].name = g->values[out].name;
+	g->values[out].name = NULL;
+}
+
+/* The cast o is no more: its only reader r reads what it read. */
+static void skip_cast(ck_graph *g, int o, int r, bool *gone)
+{
+	ck_op_info *reader = &g->ops[r];
+	ck_value from = g->ops[o].in[0], out = g->ops[o].out[0];
+	gone[o] = true;
+	for (int i = 0; i < reader->desc.nin; i++)
+		if (reader->in[i] == out)
+			reader->in[i] = from;
+	ck_value_info *v = &g->values[from];
+	for (int i = 0; i < v->nreaders; i++)
+		if (v->readers[i] == o)
+			v->readers[i] = r;
+	free(g->values[out].name);
+	g->values[out].name = NULL;
+	ck__graph_retype(g, r);
+}
+
+/* The cast o, from 16 bits, goes into its reader, if that computes in real from what is stored. */
+static void absorb_cast(ck_graph *g, int o, bool *gone)
+{
+	int r = sole_reader(g, o);
+	if (r == CK_NONE || !ck_dtype_half(g->ops[o].desc.in[0].dtype))
+		return;
+	if (g->ops[r].desc.kind == CK_XENT)
+		skip_cast(g, o, r, gone);
+	if (g->ops[r].desc.kind != CK_SOFTMAX)
+		return;
+	int last = r, next = sole_reader(g, r);
+	if (next != CK_NONE && g->ops[next].desc.kind == CK_DROPOUT && !g->ops[next].desc.attr.residual)
+		last = next, next = sole_reader(g, last);
+	if (next == CK_NONE || g->ops[next].desc.kind != CK_CAST || g->ops[next].desc.attr.to != g->ops[o].desc.in[0].dtype)
+		return;
+	take_output(g, last, next, gone);
+	skip_cast(g, o, r, gone);
+	if (last != r)
+		ck__graph_retype(g, last);
+}
+
 /* Op o takes over its only reader, if the two fit. The reader's output becomes o's. */
 static bool absorb_reader(ck_graph *g, int o, bool *gone)
 {
 	ck_op_info *op = &g->ops[o];
-	ck_value out = op->out[0];
-	if (g->values[out].nreaders != 1)
+	int r = sole_reader(g, o);
+	if (r == CK_NONE)
 		return false;
-	int r = g->values[out].readers[0];
 	const ck_op_info *reader = &g->ops[r];
 	bool taken = reader->desc.kind == CK_ACT       ? take_activation(op, reader->desc.attr.act)
 		     : reader->desc.kind == CK_DROPOUT ? !reader->desc.attr.residual && take_dropout(op, reader->desc.attr.p)
 		     : reader->desc.kind == CK_ADD     ? take_residual(g, op, o, reader)
+		     : reader->desc.kind == CK_CAST    ? take_cast(op, reader->desc.attr.to)
 						       : false;
 	if (!taken)
 		return false;
-	gone[r] = true;
-	ck_value merged = reader->out[0];
-	op->out[0] = merged;
-	g->values[merged].producer = o;
-	/* the value between the two is no more; the merged one goes by the fused op's name */
-	free(g->values[merged].name);
-	g->values[merged].name = g->values[out].name;
-	g->values[out].name = NULL;
-	return ck__graph_infer(g, o) == CK_OK;
+	take_output(g, o, r, gone);
+	ck__graph_retype(g, o);
+	return !g->err.text[0];
 }
 
 /* Removes ops that are gone and values without a name, and renumbers. */
@@ -125,6 +192,9 @@ void ck__graph_fuse(ck_graph *g)
 {
 	bool *gone = ck_alloc((size_t)g->nops, sizeof *gone);
 	ck__graph_readers(g);
+	for (int o = 0; o < g->nops; o++)
+		if (!gone[o] && g->ops[o].desc.kind == CK_CAST)
+			absorb_cast(g, o, gone);
 	for (int o = 0; o < g->nops; o++)
 		while (!gone[o] && absorb_reader(g, o, gone))
 			;

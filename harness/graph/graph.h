@@ -21,7 +21,8 @@ typedef enum ck_kind {
 	CK_BUFFER, /* state that is not trained: running statistics */
 	CK_ACTIVATION,
 	CK_STASH,
-	CK_LOSS, /* the loss, one element: stays, so that it can be read after the step */
+	CK_LOSS,        /* the loss, one element: stays, so that it can be read after the step */
+	CK_WEIGHT_COPY, /* a parameter's 16-bit copy for products: made once a step, kept until its last use */
 } ck_kind;
 
 const char *ck_kind_name(ck_kind kind);
@@ -39,9 +40,11 @@ typedef struct ck_value_info {
 	ck_dtype dtype;
 	ck_shape shape;
 	size_t bytes;
-	ck_init init;    /* CK_PARAM, CK_BUFFER */
-	int64_t range;   /* integer inputs: values are 0 .. range - 1 */
-	bool trainable;  /* CK_PARAM */
+	size_t
+	    gradient_bytes; /* of its gradient, were there one: a weight copy's is in the graph's real dtype, others as the value */
+	ck_init init;       /* CK_PARAM, CK_BUFFER */
+	int64_t range;      /* integer inputs: values are 0 .. range - 1 */
+	bool trainable;     /* CK_PARAM */
 	bool needs_grad; /* set by finish: a gradient of this value is computed */
 	int producer;    /* the op that writes it, or CK_NONE */
 	int *readers;    /* the ops that take it as an input, ascending; an op stands once */
@@ -60,6 +63,7 @@ typedef struct ck_op_info {
 
 typedef struct ck_graph {
 	ck_dtype real; /* f32, or f64 for the reference backend */
+	ck_dtype low;  /* mixed precision: the 16-bit type; CK_DTYPE_NONE: off */
 	ck_value_info *values;
 	int nvalues;
 	ck_op_info *ops;
@@ -80,6 +84,8 @@ typedef struct ck_graph {
 /* ---- building ---------------------------------------------------------------------------------------------------------- */
 
 ck_graph *ck_graph_new(ck_dtype real);
+/* Mixed precision with CK_BF16 or CK_F16, applied by finish (autocast.c): the model is built as without. */
+void ck_graph_mix(ck_graph *g, ck_dtype low);
 void ck_graph_free(ck_graph *g); /* NULL is fine */
 
 /* Batch tensors. needs_grad: compute the gradient of this input as well (checks want it, training does not). */
@@ -117,7 +123,7 @@ ck_shape ck_shape_of(const ck_graph *g, ck_value v);
 /* Records an error of the model's own ("transformer: width 100 is not a multiple of heads 12"). */
 void ck_graph_error(ck_graph *g, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Ends building: fuse (optional, see fuse.c), find what needs a gradient, readers, cuts, stages, digest. */
+/* Ends building: autocast, fuse (optional, see fuse.c), find what needs a gradient, readers, cuts, stages, digest. */
 ck_status ck_graph_finish(ck_graph *g, ck_value loss, bool fuse, ck_err *err);
 
 /* ---- reading ----------------------------------------------------------------------------------------------------------- */
@@ -126,10 +132,10 @@ ck_status ck_graph_finish(ck_graph *g, ck_value loss, bool fuse, ck_err *err);
 ck_value ck_graph_value(const ck_graph *g, const char *name);
 int ck_graph_op(const ck_graph *g, const char *name);
 
-/* Activations and stashes: what a schedule has to manage. All others persist. */
+/* Activations, stashes and weight copies: what a schedule has to manage. All others persist. */
 static inline bool ck_value_managed(const ck_value_info *v)
 {
-	return v->kind == CK_ACTIVATION || v->kind == CK_STASH;
+	return v->kind == CK_ACTIVATION || v->kind == CK_STASH || v->kind == CK_WEIGHT_COPY;
 }
 
 /* What an optimizer changes. A frozen parameter has no gradient. */

@@ -7,7 +7,8 @@
  *     x ──▶ conv ──▶ bn ──▶ conv ──▶ bn + x ──▶ …
  *     1     2        2      2        1   values that cross
  *
- * The place before the loss's own op is no cut: a stage of nothing but the loss would be of no use to a plan. */
+ * The place before the loss's own op is no cut: a stage of nothing but the loss would be of no use to a plan. Nor is one after a
+ * cast, which belongs to the op that it is made for: so a model has the same stages with mixed precision as without. */
 #include <stdlib.h>
 
 #include "harness/graph/internal.h"
@@ -19,8 +20,23 @@ static bool carries(const ck_graph *g, ck_value v)
 	return i->nreaders > 0 && (i->kind == CK_ACTIVATION || (i->kind == CK_INPUT && i->dtype == g->real));
 }
 
+static bool is_cast(const ck_graph *g, int o)
+{
+	return g->ops[o].desc.kind == CK_CAST;
+}
+
+/* Where the loss begins: its op, and the casts right before it. */
+static int loss_begins(const ck_graph *g)
+{
+	int o = g->nops - 1;
+	while (o > 0 && is_cast(g, o - 1))
+		o--;
+	return o;
+}
+
 void ck__graph_stages(ck_graph *g)
 {
+	int end = loss_begins(g);
 	/* crossing[i]: values that cross the place before op i; sum[i]: the sum of their indices, which is the one when there
 	 * is one */
 	int *crossing = ck_alloc((size_t)g->nops + 1, sizeof *crossing);
@@ -40,7 +56,7 @@ void ck__graph_stages(ck_graph *g)
 	for (int o = 0; o < g->nops; o++) {
 		live += crossing[o];
 		which += sum[o];
-		if (o == 0 || (live == 1 && o < g->nops - 1)) {
+		if (o == 0 || (live == 1 && o < end && !is_cast(g, o - 1))) {
 			g->cut[g->nstages] = o == 0 ? g->ops[0].in[0] : (ck_value)which;
 			g->stage_first[g->nstages++] = o;
 		}

@@ -30,7 +30,7 @@ void ck_stage_saved_bytes(const ck_graph *g, size_t *saved)
 		ck_reads reads = ck_reads_of(g, (ck_instr){'B', o});
 		for (int k = 0; k < reads.n; k++) {
 			const ck_value_info *v = &g->values[reads.at[k]];
-			if (!seen[reads.at[k]])
+			if (!seen[reads.at[k]] && v->kind != CK_WEIGHT_COPY) /* held under every plan */
 				saved[g->ops[v->producer].stage] += v->bytes;
 			seen[reads.at[k]] = true;
 		}

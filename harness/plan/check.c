@@ -12,7 +12,8 @@
 #include "kernels/alloc.h"
 
 const char *const ck_category_names[CK_MEM_CATEGORIES] = {
-    "parameters", "parameter_gradients", "optimizer", "inputs", "activations", "activation_gradients", "stashes", "workspace",
+    "parameters", "parameter_gradients", "optimizer", "inputs", "activations", "activation_gradients",
+    "stashes",    "weight_copies",       "workspace",
 };
 
 enum { OPEN = -1 }; /* `to` of a lifetime that has not ended yet */
@@ -68,6 +69,8 @@ static enum ck_category value_category(const ck_value_info *v, bool gradient)
 		return gradient ? CK_MEM_ACTIVATION_GRADIENTS : CK_MEM_ACTIVATIONS;
 	case CK_STASH:
 		return CK_MEM_STASHES;
+	case CK_WEIGHT_COPY:
+		return gradient ? CK_MEM_PARAMETER_GRADIENTS : CK_MEM_WEIGHT_COPIES;
 	default:
 		return CK_MEM_INPUTS;
 	}
@@ -179,9 +182,9 @@ static ck_status walk_forward(walk *k, int o)
 static int gradient_shares(const walk *k, const ck_op_info *op, int i)
 {
 	const ck_value_info *in = &k->g->values[op->in[i]];
-	if (in->kind != CK_ACTIVATION || !sole_input(op, i))
+	if ((in->kind != CK_ACTIVATION && in->kind != CK_PARAM) || !sole_input(op, i))
 		return CK_NONE;
-	if (op->contract.inplace_backward == i && k->g->values[op->out[0]].bytes == in->bytes)
+	if (op->contract.inplace_backward == i && k->g->values[op->out[0]].gradient_bytes == in->gradient_bytes)
 		return k->current[gradient_slot(k->g, op->out[0])];
 	if (op->contract.inplace_backward_own == i)
 		return dying_input(k, op, i, in->bytes);
@@ -218,7 +221,7 @@ static ck_status walk_backward(walk *k, int o)
 		int slot = gradient_slot(g, op->in[i]);
 		const ck_value_info *v = &g->values[op->in[i]];
 		if (op->desc.needs >> i & 1 && !k->live[slot])
-			begin_life(k, slot, v->bytes, value_category(v, true), gradient_shares(k, op, i));
+			begin_life(k, slot, v->gradient_bytes, value_category(v, true), gradient_shares(k, op, i));
 	}
 	k->t.executed_flops += op->flops_backward;
 	take_figures(k, k->w.backward ? k->w.backward[o] : 0);
@@ -232,7 +235,8 @@ static ck_status walk_backward(walk *k, int o)
 static ck_status walk_drop(walk *k, ck_value v)
 {
 	if (!ck_value_managed(&k->g->values[v]))
-		return broken(k, "only activations and stashes drop; a %s persists", ck_kind_name(k->g->values[v].kind));
+		return broken(k, "only activations, stashes and weight copies drop; a %s persists",
+			      ck_kind_name(k->g->values[v].kind));
 	if (!k->live[v])
 		return broken(k, "it is not live: dropped already, or never made");
 	k->live[v] = false;

@@ -39,7 +39,7 @@ ck_status ck_lower_drops(const ck_graph *g, const ck_schedule *work, ck_schedule
 }
 
 /* Adds the F's that make again, from the segment's input, what its backwards read. Not all: what only leads to the segment's
- * output is left out, since that output is still there; unless its op must run for its stash. */
+ * output is left out, since that output is still there; unless its op must run for its stash. A weight's copy is made once a step. */
 static void recompute(const ck_graph *g, int from, int to, bool *needed, ck_schedule *work)
 {
 	ck_value output = g->ops[to - 1].out[0];
@@ -58,7 +58,7 @@ static void recompute(const ck_graph *g, int from, int to, bool *needed, ck_sche
 			needed[reads.at[k]] = true;
 	}
 	for (int o = from; o < to; o++)
-		if (runs[o - from])
+		if (runs[o - from] && g->values[g->ops[o].out[0]].kind != CK_WEIGHT_COPY)
 			ck_schedule_add(work, 'F', o);
 	free(runs);
 }

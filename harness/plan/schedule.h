@@ -2,9 +2,9 @@
  *
  *     F op     run op's forward; a second F of the same op is a recompute
  *     B op     run op's backward
- *     D value  drop an activation or a stash: its memory may be used again from here on
+ *     D value  drop an activation, a stash or a weight's copy: its memory may be used again from here on
  *
- * Only activations and stashes are managed: parameters, buffers and the batch stay. Gradients need no instructions, since the
+ * Only these are managed: parameters, buffers and the batch stay. Gradients need no instructions, since the
  * backwards run in one fixed order (the reverse of the graph's), the same under every plan, which is what makes bitwise parity
  * possible: an activation's gradient is born at its first contribution and dies with the B of the op that produced the
  * activation; a parameter's or input's is born at its first contribution and stays.
@@ -77,6 +77,7 @@ enum ck_category {
 	CK_MEM_ACTIVATIONS,
 	CK_MEM_ACTIVATION_GRADIENTS,
 	CK_MEM_STASHES,
+	CK_MEM_WEIGHT_COPIES, /* 16-bit copies of weights */
 	CK_MEM_WORKSPACE,
 	CK_MEM_CATEGORIES
 };

@@ -49,23 +49,6 @@ static float real_start(ck_init init, const double unit[4], int k)
 	return (float)(init.kind == CK_INIT_UNIFORM ? init.scale * (2 * unit[k] - 1) : init.scale * unit[k]);
 }
 
-static void store(void *host, ck_dtype t, int64_t i, double x)
-{
-	switch (t) {
-	case CK_F64:
-		((double *)host)[i] = x;
-		break;
-	case CK_F32:
-		((float *)host)[i] = (float)x;
-		break;
-	case CK_I32:
-		((int32_t *)host)[i] = (int32_t)x;
-		break;
-	default:
-		abort(); /* no parameter, buffer or input is of another type */
-	}
-}
-
 enum { CHUNK = 1 << 18 }; /* elements drawn at a time, a multiple of 4: so no tensor is there twice */
 
 /* Elements first .. first + n - 1, into host[0 .. n - 1]; first is a multiple of 4. */
@@ -80,7 +63,7 @@ static void draw_reals(ck_init init, ck_dtype t, uint64_t seed, uint32_t stream,
 			normal_pair(unit + 2);
 		}
 		for (int k = 0; k < 4 && i + k < n; k++)
-			store(host, t, i + k, real_start(init, unit, k));
+			ck_element_put(t, host, i + k, (double)real_start(init, unit, k));
 	}
 }
 
@@ -102,7 +85,7 @@ static void fill_chunk(const ck_value_info *v, uint64_t seed, uint32_t stream, i
 		draw_reals(init, v->dtype, seed, stream, first, n, host);
 	else
 		for (int64_t i = 0; i < n; i++)
-			store(host, v->dtype, i, init.kind == CK_INIT_ONE);
+			ck_element_put(v->dtype, host, i, init.kind == CK_INIT_ONE);
 }
 
 static void start_value(ck_memory *m, const ck_layout *l, ck_value v, uint64_t seed, const void *given)

@@ -36,7 +36,7 @@ enum { CHUNK = 1 << 20 };
 static void look_at_reals(ck_outcome *o, ck_dtype t, const void *data, size_t bytes)
 {
 	for (size_t i = 0; i < bytes / ck_dtype_size(t); i++) {
-		double x = t == CK_F64 ? ((const double *)data)[i] : (double)((const float *)data)[i];
+		double x = ck_element_get(t, data, (int64_t)i);
 		o->finite = o->finite && isfinite(x);
 		o->some_nonzero = o->some_nonzero || x != 0;
 	}

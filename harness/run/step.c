@@ -60,7 +60,7 @@ static void run_backward(const ck_program *p, const ck_call *c, const ck_args *a
 	const ck_kernel *k = s->kernels[c->id];
 	for (int i = 0; i < op->desc.nin; i++)
 		if (c->zero[i])
-			s->backend->fill(s->device, a->din[i], 0, s->graph->values[op->in[i]].bytes);
+			s->backend->fill(s->device, a->din[i], 0, s->graph->values[op->in[i]].gradient_bytes);
 	k->backward(k, a);
 }
 

@@ -38,7 +38,8 @@ static const char *slot_text(const ck_watch *w, int slot, char text[160])
 
 static size_t slot_bytes(const ck_watch *w, int slot)
 {
-	return w->g->values[slot % w->g->nvalues].bytes;
+	const ck_value_info *v = &w->g->values[slot % w->g->nvalues];
+	return slot < w->g->nvalues ? v->bytes : v->gradient_bytes;
 }
 
 static void poison(ck_watch *w, size_t offset, size_t bytes)
@@ -153,7 +154,8 @@ static ck_status take_backward(ck_watch *w, const ck_call *c, ck_err *err)
 		int victim = op->contract.inplace_backward == i       ? w->g->nvalues + op->out[0]
 			     : op->contract.inplace_backward_own == i ? op->in[i]
 								      : CK_NONE;
-		status = take(w, c, w->g->nvalues + op->in[i], c->din[i], slot_bytes(w, op->in[i]), victim, err);
+		int slot = w->g->nvalues + op->in[i];
+		status = take(w, c, slot, c->din[i], slot_bytes(w, slot), victim, err);
 	}
 	return status;
 }
@@ -177,7 +179,8 @@ void ck__watch_after(ck_watch *w, const ck_call *c)
 	const ck_op_info *op = &w->g->ops[c->id];
 	give_back(w, 2 * w->g->nvalues, c->workspace, workspace_bytes(w, c));
 	if (c->code == 'B') {
-		give_back(w, w->g->nvalues + op->out[0], c->dout, slot_bytes(w, op->out[0]));
+		int slot = w->g->nvalues + op->out[0];
+		give_back(w, slot, c->dout, slot_bytes(w, slot));
 		return;
 	}
 	w->where[op->out[0]] = c->out[0];

@@ -51,8 +51,9 @@ ck_status ck__want_vector(const ck_op_desc *d, int i, int64_t n, int from, ck_er
 
 void ck__set_out(ck_op_desc *d, ck_shape shape)
 {
+	int r = ck_op_residual(d);
 	d->nout = 1;
-	d->out[0] = (ck_tensor_desc){d->in[0].dtype, shape};
+	d->out[0] = (ck_tensor_desc){r >= 0 ? d->in[r].dtype : d->in[0].dtype, shape};
 }
 
 void ck__add_stash(ck_op_desc *d, ck_dtype dtype, ck_shape shape)

@@ -15,8 +15,12 @@ typedef struct ck_op_entry {
 	const char *in[6]; /* their names */
 	const char *bias;  /* then comes this one, if attr.bias says so; NULL: the op has none */
 	bool residual;     /* and then "r", if attr.residual says so */
-	unsigned integer;  /* inputs that are i32; all others are real */
-	unsigned fixed;    /* inputs that have no gradient */
+	unsigned integer;  /* inputs that are i32 */
+	unsigned
+	    real; /* inputs that are real, as a bias always is; the others may be 16-bit as well, and are then all of one dtype, */
+	unsigned mixed;                                       /* but for these, which may be real even then; */
+	bool mixed_residual;                                  /* r likewise */
+	unsigned fixed;                                       /* inputs that have no gradient */
 	ck_status (*check)(const ck_attr *attr, ck_err *err); /* NULL: any attributes will do */
 	ck_status (*infer)(ck_op_desc *d, ck_err *err);       /* out[], stash[]; number and dtypes of inputs are checked */
 	void (*contract)(const ck_op_desc *d,
@@ -26,7 +30,7 @@ typedef struct ck_op_entry {
 
 extern const ck_op_entry ck__op_linear, ck__op_conv2d, ck__op_batchnorm, ck__op_layernorm, ck__op_act, ck__op_scores,
     ck__op_softmax, ck__op_wsum, ck__op_dropout, ck__op_add, ck__op_embedding, ck__op_maxpool, ck__op_avgpool, ck__op_flatten,
-    ck__op_xent;
+    ck__op_cast, ck__op_xent;
 
 const ck_op_entry *ck__op_entry(ck_op_kind kind);
 
@@ -38,7 +42,7 @@ double ck__count(const ck_tensor_desc *t);  /* elements */
 bool ck__is_gelu(ck_act act);
 double ck__act_flops(ck_act act); /* an element, forward and backward alike */
 
-void ck__set_out(ck_op_desc *d, ck_shape shape); /* of the first input's dtype */
+void ck__set_out(ck_op_desc *d, ck_shape shape); /* of the first input's dtype; or, where that is 16-bit, of a real r's */
 void ck__add_stash(ck_op_desc *d, ck_dtype dtype, ck_shape shape);
 
 /* Refusals: "x 4x30: <why>", and "x 4x30 and w 10x20: <why>" for inputs i and j. */

@@ -1,4 +1,4 @@
-/* ACT, DROPOUT, ADD, FLATTEN. */
+/* ACT, DROPOUT, ADD, FLATTEN, CAST. */
 #include "kernels/contract/contract.h"
 
 static ck_status act_check(const ck_attr *a, ck_err *err)
@@ -29,9 +29,10 @@ static void act_op_flops(const ck_op_desc *d, double *forward, double *backward)
 static void dropout_contract(const ck_op_desc *d, ck_contract *c)
 {
 	int r = ck_op_residual(d);
+	bool same = d->in[0].dtype == d->out[0].dtype;
 	c->random = d->attr.p > 0;
-	c->inplace_forward = 0;
-	c->inplace_backward = ck__needs(d, r) ? r : ck__needs(d, 0) ? 0 : -1;
+	c->inplace_forward = same ? 0 : -1;
+	c->inplace_backward = ck__needs(d, r) ? r : ck__needs(d, 0) && same ? 0 : -1;
 }
 
 static void dropout_flops(const ck_op_desc *d, double *forward, double *backward)
@@ -45,13 +46,17 @@ static ck_status add_infer(ck_op_desc *d, ck_err *err)
 	if (!ck_shape_equal(d->in[0].shape, d->in[1].shape))
 		return ck__bad_pair(d, 0, 1, err, "both must have the same shape");
 	ck__set_out(d, d->in[0].shape);
+	if (d->in[1].dtype == d->real)
+		d->out[0].dtype = d->real;
 	return CK_OK;
 }
 
+/* Over the operand that is of the sum's dtype. */
 static void add_contract(const ck_op_desc *d, ck_contract *c)
 {
-	c->inplace_forward = 0;
-	c->inplace_backward = ck__needs(d, 0) ? 0 : ck__needs(d, 1) ? 1 : -1;
+	int own = d->in[0].dtype == d->out[0].dtype ? 0 : 1;
+	c->inplace_forward = own;
+	c->inplace_backward = ck__needs(d, own) ? own : ck__needs(d, 1) && d->in[1].dtype == d->out[0].dtype ? 1 : -1;
 }
 
 static void add_flops(const ck_op_desc *d, double *forward, double *backward)
@@ -75,6 +80,23 @@ static void flatten_contract(const ck_op_desc *d, ck_contract *c)
 	c->inplace_backward = ck__needs(d, 0) ? 0 : -1;
 }
 
+static ck_status cast_infer(ck_op_desc *d, ck_err *err)
+{
+	ck_dtype from = d->in[0].dtype, to = d->attr.to;
+	if (from == d->real ? !ck_dtype_half(to) : to != d->real)
+		return ck_fail(err, CK_USAGE, "a cast goes from %s to a 16-bit type or back, not from %s to %s",
+			       ck_dtype_name(d->real), ck_dtype_name(from), ck_dtype_name(to));
+	ck__set_out(d, d->in[0].shape);
+	d->out[0].dtype = to;
+	return CK_OK;
+}
+
+/* The gradient of a weight's copy is the weight's own. */
+static void cast_contract(const ck_op_desc *d, ck_contract *c)
+{
+	c->inplace_backward = ck__needs(d, 0) && d->attr.weight ? 0 : -1;
+}
+
 static void no_flops(const ck_op_desc *d, double *forward, double *backward)
 {
 	(void)d;
@@ -94,6 +116,7 @@ const ck_op_entry ck__op_dropout = {
     .required = 1,
     .in = {"x"},
     .residual = true,
+    .mixed_residual = true,
     .check = ck__check_p,
     .infer = same_infer,
     .contract = dropout_contract,
@@ -103,6 +126,7 @@ const ck_op_entry ck__op_dropout = {
 const ck_op_entry ck__op_add = {
     .required = 2,
     .in = {"a", "b"},
+    .mixed = 2,
     .infer = add_infer,
     .contract = add_contract,
     .flops = add_flops,
@@ -113,5 +137,13 @@ const ck_op_entry ck__op_flatten = {
     .in = {"x"},
     .infer = flatten_infer,
     .contract = flatten_contract,
+    .flops = no_flops,
+};
+
+const ck_op_entry ck__op_cast = {
+    .required = 1,
+    .in = {"x"},
+    .infer = cast_infer,
+    .contract = cast_contract,
     .flops = no_flops,
 };

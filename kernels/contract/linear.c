@@ -48,6 +48,7 @@ const ck_op_entry ck__op_linear = {
     .in = {"x", "w"},
     .bias = "b",
     .residual = true,
+    .mixed_residual = true,
     .check = linear_check,
     .infer = linear_infer,
     .contract = linear_contract,

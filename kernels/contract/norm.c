@@ -26,8 +26,8 @@ static ck_status batchnorm_infer(ck_op_desc *d, ck_err *err)
 		return ck__bad_shape(d, BN_X, err, "training needs more than one row per channel: use a larger batch");
 	ck__set_out(d, x);
 	if (d->attr.training) {
-		ck__add_stash(d, d->in[BN_X].dtype, ck_dims(1, channels));
-		ck__add_stash(d, d->in[BN_X].dtype, ck_dims(1, channels));
+		ck__add_stash(d, d->real, ck_dims(1, channels));
+		ck__add_stash(d, d->real, ck_dims(1, channels));
 	}
 	return ck__want_residual(d, err);
 }
@@ -56,16 +56,24 @@ static ck_status layernorm_infer(ck_op_desc *d, ck_err *err)
 	for (int i = 1; i <= 2; i++)
 		if (ck__want_vector(d, i, ck_shape_last(x), 0, err) != CK_OK)
 			return CK_USAGE;
+	if (d->attr.to != CK_DTYPE_NONE && d->attr.to != d->real && !ck_dtype_half(d->attr.to))
+		return ck_fail(err, CK_USAGE, "its output cannot be %s: must be %s or a 16-bit type", ck_dtype_name(d->attr.to),
+			       ck_dtype_name(d->real));
 	ck__set_out(d, x);
-	ck__add_stash(d, d->in[0].dtype, ck_dims(1, ck_shape_rows(x)));
-	ck__add_stash(d, d->in[0].dtype, ck_dims(1, ck_shape_rows(x)));
+	if (ck_dtype_half(d->attr.to)) {
+		d->out[0].dtype = d->attr.to;
+		ck__add_stash(d, d->attr.to, x);
+	} else {
+		ck__add_stash(d, d->real, ck_dims(1, ck_shape_rows(x)));
+	}
+	ck__add_stash(d, d->real, ck_dims(1, ck_shape_rows(x)));
 	return CK_OK;
 }
 
 static void layernorm_contract(const ck_op_desc *d, ck_contract *c)
 {
-	bool x = ck__needs(d, 0), gamma = ck__needs(d, 1);
-	c->reads_in = (x || gamma ? 1u : 0) | (x ? 2u : 0);
+	bool x = ck__needs(d, 0), gamma = ck__needs(d, 1), xhat = ck_layernorm_stashes_xhat(d);
+	c->reads_in = ((x || gamma) && !xhat ? 1u : 0) | (x ? 2u : 0);
 	c->reads_stash = x || gamma ? 3 : 0;
 }
 
@@ -82,6 +90,7 @@ const ck_op_entry ck__op_batchnorm = {
     .in = {"x", "gamma", "beta", "rmean", "rvar", "count"},
     .residual = true,
     .integer = 1u << BN_COUNT,
+    .real = 1u << BN_GAMMA | 1u << BN_BETA | 1u << BN_RMEAN | 1u << BN_RVAR,
     .fixed = 1u << BN_RMEAN | 1u << BN_RVAR | 1u << BN_COUNT,
     .check = batchnorm_check,
     .infer = batchnorm_infer,
@@ -92,6 +101,7 @@ const ck_op_entry ck__op_batchnorm = {
 const ck_op_entry ck__op_layernorm = {
     .required = 3,
     .in = {"x", "gamma", "beta"},
+    .real = 7,
     .check = check_eps,
     .infer = layernorm_infer,
     .contract = layernorm_contract,

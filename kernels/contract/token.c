@@ -38,7 +38,8 @@ static ck_status xent_infer(ck_op_desc *d, ck_err *err)
 	if (ck_shape_count(d->in[1].shape) != rows)
 		return ck__bad_pair(d, 0, 1, err, "there must be one target for each row of logits");
 	ck__set_out(d, ck_dims(1, (int64_t)1));
-	ck__add_stash(d, d->in[0].dtype, ck_dims(1, rows));
+	d->out[0].dtype = d->real;
+	ck__add_stash(d, d->real, ck_dims(1, rows));
 	return CK_OK;
 }
 
@@ -57,6 +58,7 @@ static void xent_flops(const ck_op_desc *d, double *forward, double *backward)
 const ck_op_entry ck__op_embedding = {
     .required = 2,
     .in = {"ids", "wte"},
+    .real = 2,
     .bias = "wpe",
     .integer = 1,
     .fixed = 1,

@@ -19,6 +19,7 @@ enum {
 typedef struct bn_call {
 	const ck_device *device;
 	const struct ck_vec_norm *vec;
+	ck_dtype t; /* of x, y, r and their gradients */
 	int64_t rows, cols, padded;
 	int team;
 	float *shared, *own; /* workspace: SHARED vectors, then VECTORS for each thread; each of `padded` floats */
@@ -28,7 +29,8 @@ static bn_call prepare_call(const ck_cpu_kernel *k, const ck_args *a)
 {
 	ck_shape x = k->desc.in[X].shape;
 	bn_call b = {.device = k->device,
-		     .vec = k->device->vec->norm,
+		     .vec = ck__vec(k->device, k->desc.in[X].dtype)->norm,
+		     .t = k->desc.in[X].dtype,
 		     .rows = ck_shape_rows(x),
 		     .cols = ck_shape_last(x),
 		     .padded = ck__padded(ck_shape_last(x)),
@@ -51,7 +53,7 @@ static float *own(const bn_call *b, int part, int i)
 /* The block of rows of a span that ends at `to`; empty at the span's beginning. */
 static ck_span block_before(const bn_call *b, ck_span span, int64_t to)
 {
-	int64_t rows = BLOCK_BYTES / (b->cols * (int64_t)sizeof(ck_stored));
+	int64_t rows = BLOCK_BYTES / (b->cols * (int64_t)ck_dtype_size(b->t));
 	int64_t from = to - (rows < 1 ? 1 : rows);
 	return (ck_span){from > span.from ? from : span.from, to};
 }
@@ -64,7 +66,7 @@ static void batch_statistics(const bn_call *b, double eps, const ck_stored *x, f
 	CK_PARTS(b->team, part)
 	{
 		ck_span s = ck__span(b->rows, b->team, part, 1);
-		b->vec->moments(s.to - s.from, b->cols, x + s.from * b->cols, own(b, part, 0), own(b, part, 1),
+		b->vec->moments(s.to - s.from, b->cols, ck__at(b->t, x, s.from * b->cols), own(b, part, 0), own(b, part, 1),
 				own(b, part, 2));
 	}
 	float *all_mean = own(b, 0, 0), *m2 = own(b, 0, 1);
@@ -120,8 +122,8 @@ static void forward(const ck_kernel *kernel, const ck_args *a)
 		ck_span s = ck__span(b.rows, b.team, part, 1);
 		for (ck_span at = block_before(&b, s, s.to); at.from < at.to; at = block_before(&b, s, at.from)) {
 			int64_t i = at.from * b.cols;
-			b.vec->apply(at.to - at.from, b.cols, x + i, mean, scale, a->in[BETA], r ? r + i : NULL,
-				     attr->act == CK_ACT_RELU, (ck_stored *)a->out[0] + i);
+			b.vec->apply(at.to - at.from, b.cols, ck__at(b.t, x, i), mean, scale, a->in[BETA], ck__at(b.t, r, i),
+				     attr->act == CK_ACT_RELU, ck__at(b.t, a->out[0], i));
 		}
 	}
 }
@@ -135,8 +137,8 @@ static void gradient_sums(const bn_call *b, const ck_stored *dy, const ck_stored
 	{
 		ck_span s = ck__span(b->rows, b->team, part, 1);
 		int64_t i = s.from * b->cols;
-		b->vec->gradient_sums(s.to - s.from, b->cols, dy + i, y ? y + i : NULL, x ? x + i : NULL, mean, own(b, part, 0),
-				      own(b, part, 1), own(b, part, 2));
+		b->vec->gradient_sums(s.to - s.from, b->cols, ck__at(b->t, dy, i), ck__at(b->t, y, i), ck__at(b->t, x, i), mean,
+				      own(b, part, 0), own(b, part, 1), own(b, part, 2));
 	}
 	for (int part = 1; part < b->team; part++)
 		for (int i = 0; i < 2; i++)
@@ -158,9 +160,8 @@ static void input_gradients(const bn_call *b, const ck_bn_gradient *all)
 		for (ck_span at = block_before(b, s, s.to); at.from < at.to; at = block_before(b, s, at.from)) {
 			int64_t i = at.from * b->cols;
 			ck_bn_gradient g = *all;
-			g.dy += i, g.x += i, g.dx += i;
-			g.y = g.y ? g.y + i : NULL;
-			g.dr = g.dr ? g.dr + i : NULL;
+			g.dy = ck__at(b->t, g.dy, i), g.x = ck__at(b->t, g.x, i), g.y = ck__at(b->t, g.y, i);
+			g.dx = ck__at(b->t, g.dx, i), g.dr = ck__at(b->t, g.dr, i);
 			b->vec->gradient(at.to - at.from, b->cols, &g);
 		}
 	}
@@ -184,7 +185,7 @@ static void input_terms(const bn_call *b, bool training, const float *gamma, con
 
 static void residual_gradient(const bn_call *b, const ck_stored *dy, const ck_stored *y, ck_stored *dr, bool acc)
 {
-	ck__act_backward(b->device, y ? CK_ACT_RELU : CK_ACT_NONE, b->rows * b->cols, dy, y, dr, acc);
+	ck__act_backward(b->device, b->t, y ? CK_ACT_RELU : CK_ACT_NONE, b->rows * b->cols, dy, y, dr, acc);
 }
 
 static void backward(const ck_kernel *kernel, const ck_args *a)

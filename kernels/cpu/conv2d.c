@@ -27,11 +27,12 @@ static void backward(const ck_kernel *kernel, const ck_args *a)
 {
 	const ck_product_kernel *k = (const ck_product_kernel *)kernel;
 	ck_shape y = k->base.desc.out[0].shape;
+	ck_dtype t = k->base.desc.in[X].dtype;
 	if (a->din[X]) {
 		void *dx = a->acc[X] ? a->workspace : a->din[X];
 		ck__product_gradient(k, DX, false, (const void *[CK_PLACES]){dx, a->in[W], a->dout}, a->workspace);
 		if (a->acc[X])
-			ck__add(k->base.device, ck_shape_count(k->base.desc.in[X].shape), a->din[X], dx, a->din[X]);
+			ck__add(k->base.device, ck_shape_count(k->base.desc.in[X].shape), t, a->din[X], t, dx, a->din[X]);
 	}
 	if (a->din[W] && unfolds(&k->base.desc)) {
 		ck__unfold(k->base.device, &k->base.desc, a->in[X], a->workspace);
@@ -41,7 +42,7 @@ static void backward(const ck_kernel *kernel, const ck_args *a)
 		ck__product_gradient(k, DW, a->acc[W], (const void *[CK_PLACES]){a->in[X], a->din[W], a->dout}, a->workspace);
 	}
 	if (a->din[B])
-		ck__column_sums(k->base.device, ck_shape_rows(y), ck_shape_last(y), a->dout, a->din[B], a->acc[B]);
+		ck__column_sums(k->base.device, t, ck_shape_rows(y), ck_shape_last(y), a->dout, a->din[B], a->acc[B]);
 }
 
 /* (N,H,W,C) in memory as oneDNN's logical (N,C,H,W). */
@@ -86,7 +87,7 @@ static ck_status unfolded_gradient(ck_product_kernel *k, ck_err *err)
 	k->ahead[DW] = ck__product_align((size_t)(m * n) * ck_dtype_size(t));
 	ck_matmul product = {.a = {.dtype = t, .nd = 2, .d = {o, m}, .stride = {1, o}},
 			     .b = {.dtype = t, .nd = 2, .d = {m, n}, .stride = {n, 1}},
-			     .c = {.dtype = t, .nd = 2, .d = {o, n}, .stride = {n, 1}},
+			     .c = {.dtype = d->real, .nd = 2, .d = {o, n}, .stride = {n, 1}},
 			     .scale = 1};
 	return ck__product_matmul(k, DW, true, product, err);
 }
@@ -104,6 +105,7 @@ static ck_status make(ck_product_kernel *k, ck_err *err)
 	if (d->attr.bias)
 		with_bias.bias = (ck_view){.dtype = d->in[B].dtype, .nd = 1, .d = {c.c.d[1]}, .stride = {1}};
 	dx.pass = CK_CONV_DATA, dw.pass = CK_CONV_WEIGHTS;
+	dw.b.dtype = d->real;
 	dw.a.pack = dw.c.pack = blocked_pays(&dw);
 	ck_status status = ck__prim_conv(k->base.device->dnnl, &with_bias, &k->forward, err);
 	if (status == CK_OK && ck__wants(d, X))

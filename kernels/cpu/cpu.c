@@ -58,13 +58,13 @@ static ck_status open_device(int index, int threads, ck_device **device, ck_err 
 	omp_set_num_threads(d->threads);
 	ck_status status = try_space(d->threads, err);
 	if (status == CK_OK)
-		status = ck__dnnl_open(d->threads, &d->dnnl, err);
+		status = ck__dnnl_open(d->threads, d->vec, &d->dnnl, err);
 	if (status != CK_OK) {
 		close_device(d);
 		return status;
 	}
-	char library[64];
-	ck__dnnl_describe(library, sizeof library);
+	char library[160];
+	ck__dnnl_describe(d->dnnl, library, sizeof library);
 	snprintf(d->text, sizeof d->text, "%s, %s vector kernels, %d thread%s", library, d->vec->name, d->threads,
 		 d->threads == 1 ? "" : "s");
 	*device = d;
@@ -98,6 +98,7 @@ static ck_cpu_prepare *const ops[CK_OP_KIND_COUNT] = {
     [CK_MAXPOOL] = ck__cpu_maxpool,
     [CK_AVGPOOL] = ck__cpu_avgpool,
     [CK_FLATTEN] = ck__cpu_flatten,
+    [CK_CAST] = ck__cpu_cast,
     [CK_XENT] = ck__cpu_xent,
 };
 

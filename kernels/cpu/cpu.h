@@ -15,9 +15,9 @@ enum { CK_CPU_MAX_THREADS = 1024 };
 
 struct ck_device {
 	int threads;
-	char text[256];           /* describe() */
-	struct ck_dnnl *dnnl;     /* engine and stream; owned */
-	const struct ck_vec *vec; /* vector kernels for this machine's instruction set */
+	char text[256];               /* describe() */
+	struct ck_dnnl *dnnl;         /* engine and stream; owned */
+	const struct ck_vec_set *vec; /* vector kernels for this machine's instruction set */
 };
 
 typedef struct ck_cpu_kernel {
@@ -31,7 +31,7 @@ typedef ck_status ck_cpu_prepare(ck_device *device, const ck_op_desc *desc, ck_k
 
 ck_cpu_prepare ck__cpu_linear, ck__cpu_conv2d, ck__cpu_scores, ck__cpu_wsum;                        /* oneDNN */
 ck_cpu_prepare ck__cpu_batchnorm, ck__cpu_layernorm, ck__cpu_act, ck__cpu_softmax, ck__cpu_dropout; /* vectorised C */
-ck_cpu_prepare ck__cpu_add, ck__cpu_embedding, ck__cpu_maxpool, ck__cpu_avgpool, ck__cpu_flatten, ck__cpu_xent;
+ck_cpu_prepare ck__cpu_add, ck__cpu_embedding, ck__cpu_maxpool, ck__cpu_avgpool, ck__cpu_flatten, ck__cpu_cast, ck__cpu_xent;
 
 /* The optimizers. */
 void ck__cpu_update(ck_device *device, const ck_update *u);

@@ -2,17 +2,20 @@
 
 #include <omp.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "kernels/alloc.h"
 #include "kernels/cpu/dnnl_api.h"
+#include "kernels/cpu/stage.h"
 
 struct ck_dnnl {
 	int threads;
+	const ck_vec_set *vec;
 	dnnl_engine_t engine;
 	dnnl_stream_t stream;
 };
 
-enum { MAX_STEPS = 4, MAX_SLOTS = 12, MAX_STEP_ARGS = 6, ALIGN = 64, IN_WORKSPACE = -1 };
+enum { MAX_STEPS = 10, MAX_SLOTS = 16, MAX_STEP_ARGS = 6, ALIGN = 64, IN_WORKSPACE = -1 };
 
 /* A memory object, and where its bytes are in a run: one of the caller's tensors, or a stretch of the workspace. */
 typedef struct ck_slot {
@@ -25,6 +28,11 @@ typedef struct ck_step {
 	dnnl_primitive_t primitive;
 	dnnl_exec_arg_t args[MAX_STEP_ARGS];
 	int nargs;
+	/* primitive NULL: a tensor of the caller's to its float32 copy in the workspace, or back. */
+	ck_view view;
+	enum ck_place place;
+	size_t offset;
+	bool back;
 } ck_step;
 
 struct ck_prim {
@@ -37,10 +45,11 @@ struct ck_prim {
 
 /* ---- engine ------------------------------------------------------------------------------------------------------------- */
 
-ck_status ck__dnnl_open(int threads, ck_dnnl **dnnl, ck_err *err)
+ck_status ck__dnnl_open(int threads, const ck_vec_set *vec, ck_dnnl **dnnl, ck_err *err)
 {
 	ck_dnnl *d = ck_alloc(1, sizeof(*d));
 	d->threads = threads;
+	d->vec = vec;
 	if (dnnl_engine_create(&d->engine, dnnl_cpu, 0) != dnnl_success ||
 	    dnnl_stream_create(&d->stream, d->engine, dnnl_stream_in_order) != dnnl_success) {
 		ck__dnnl_close(d);
@@ -61,12 +70,6 @@ void ck__dnnl_close(ck_dnnl *d)
 	free(d);
 }
 
-void ck__dnnl_describe(char *text, size_t size)
-{
-	const dnnl_version_t *v = dnnl_version();
-	snprintf(text, size, "oneDNN %d.%d.%d", v->major, v->minor, v->patch);
-}
-
 /* ---- building a ck_prim -------------------------------------------------------------------------------------------------- */
 
 /* What is being built. The first failure sticks in `status`; later calls then do nothing. */
@@ -75,6 +78,7 @@ typedef struct ck_builder {
 	ck_prim *prim;
 	dnnl_primitive_attr_t attr; /* of the kernel */
 	dnnl_post_ops_t post;       /* of attr */
+	bool staged;                /* 16-bit tensors are copied to float32 and back */
 	dnnl_status_t status;
 } ck_builder;
 
@@ -99,11 +103,17 @@ static dnnl_data_type_t data_type(ck_dtype t)
 	}
 }
 
+/* As the kernel has it. */
+static dnnl_data_type_t made_type(const ck_builder *b, const ck_view *v)
+{
+	return data_type(b->staged && ck_dtype_half(v->dtype) ? CK_F32 : v->dtype);
+}
+
 static api_md plain_md(ck_builder *b, const ck_view *v)
 {
 	api_md md = NULL;
 	if (v->nd)
-		ok(b, md_strides(&md, v->nd, v->d, data_type(v->dtype), v->stride));
+		ok(b, md_strides(&md, v->nd, v->d, made_type(b, v), v->stride));
 	return md;
 }
 
@@ -112,7 +122,7 @@ static api_md wanted_md(ck_builder *b, const ck_view *v)
 	if (!v->pack)
 		return plain_md(b, v);
 	api_md md = NULL;
-	ok(b, md_any(&md, v->nd, v->d, data_type(v->dtype)));
+	ok(b, md_any(&md, v->nd, v->d, made_type(b, v)));
 	return md;
 }
 
@@ -191,8 +201,16 @@ typedef struct ck_operand {
 	int arg; /* DNNL_ARG_… */
 	enum ck_place place;
 	const ck_view *view; /* as the caller has it */
-	bool result;         /* written by the kernel */
+	bool result;         /* written by the kernel, */
+	bool added;          /* which reads it too */
 } ck_operand;
+
+static void add_conversion(ck_builder *b, const ck_operand *o, size_t offset, bool back)
+{
+	if (b->status == dnnl_success)
+		b->prim->steps[b->prim->nsteps++] =
+		    (ck_step){.view = *o->view, .place = o->place, .offset = offset, .back = back};
+}
 
 /* The program around the kernel `pd` (taken over): copies in, kernel, copy out. Operands that do not exist are left out.
  * With `aside` the kernel writes its result elsewhere, to be added to the caller's. */
@@ -200,13 +218,21 @@ static void assemble(ck_builder *b, dnnl_primitive_desc_t pd, const ck_operand *
 {
 	ck_step kernel = {.nargs = 0};
 	dnnl_memory_t inner_result = NULL, result = NULL;
+	const ck_operand *narrowed = NULL;
+	size_t wide = 0;
 	for (int i = 0; i < n && b->status == dnnl_success; i++) {
 		const ck_operand *o = &operands[i];
 		if (!o->view->nd)
 			continue;
 		api_const_md inner_md = dnnl_primitive_desc_query_md(pd, dnnl_query_exec_arg_md, o->arg);
 		api_md md = plain_md(b, o->view);
-		dnnl_memory_t outer = add_slot(b, md, o->place), inner = outer;
+		bool staged = b->staged && ck_dtype_half(o->view->dtype);
+		size_t at = b->prim->workspace;
+		dnnl_memory_t outer = add_slot(b, md, staged ? IN_WORKSPACE : (int)o->place), inner = outer;
+		if (staged && (!o->result || o->added))
+			add_conversion(b, o, at, false);
+		if (staged && o->result)
+			narrowed = o, wide = at;
 		if (b->status == dnnl_success && ((o->result && aside) || !dnnl_memory_desc_equal(inner_md, md)))
 			inner = add_slot(b, inner_md, IN_WORKSPACE);
 		md_free(md);
@@ -219,11 +245,13 @@ static void assemble(ck_builder *b, dnnl_primitive_desc_t pd, const ck_operand *
 	add_step(b, pd, kernel);
 	if (inner_result != result)
 		add_copy(b, inner_result, result, aside);
+	if (narrowed)
+		add_conversion(b, narrowed, wide, true);
 }
 
-static ck_builder begin(ck_dnnl *dnnl)
+static ck_builder begin(ck_dnnl *dnnl, bool staged)
 {
-	ck_builder b = {.dnnl = dnnl, .prim = ck_alloc(1, sizeof(ck_prim)), .status = dnnl_success};
+	ck_builder b = {.dnnl = dnnl, .prim = ck_alloc(1, sizeof(ck_prim)), .staged = staged, .status = dnnl_success};
 	b.prim->dnnl = dnnl;
 	omp_set_num_threads(dnnl->threads); /* oneDNN divides its work by what it finds here */
 	b.attr = new_attr(&b, &b.post);
@@ -240,6 +268,15 @@ static ck_status finish(ck_builder *b, const char *what, ck_prim **prim, ck_err 
 	ck__prim_free(b->prim);
 	return ck_fail(err, b->status == dnnl_out_of_memory ? CK_MISSING : CK_USAGE, "oneDNN makes no %s of this kind: %s",
 		       what, dnnl_status2str(b->status));
+}
+
+/* 16-bit work for which oneDNN has only its reference code is not made: staged it is a hundred times faster. */
+static void refuse_reference(ck_builder *b, const_dnnl_primitive_desc_t pd, const ck_view *v)
+{
+	const char *how = "";
+	if (b->status == dnnl_success && !b->staged && ck_dtype_half(v->dtype) &&
+	    ok(b, dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &how)) && strncmp(how, "ref", 3) == 0)
+		b->status = dnnl_unimplemented;
 }
 
 /* ---- matrix products ----------------------------------------------------------------------------------------------------- */
@@ -260,25 +297,34 @@ static void matmul_post_ops(ck_builder *b, const ck_matmul *m, api_const_md r)
 	ok(b, dnnl_primitive_attr_set_post_ops(b->attr, b->post));
 }
 
-ck_status ck__prim_matmul(ck_dnnl *dnnl, const ck_matmul *m, ck_prim **prim, ck_err *err)
+static ck_status make_matmul(ck_dnnl *dnnl, const ck_matmul *m, bool staged, ck_prim **prim, ck_err *err)
 {
-	ck_builder b = begin(dnnl);
+	ck_builder b = begin(dnnl, staged);
 	api_md a = wanted_md(&b, &m->a), w = wanted_md(&b, &m->b), c = wanted_md(&b, &m->c);
 	api_md bias = plain_md(&b, &m->bias), r = plain_md(&b, &m->r);
 	dnnl_primitive_desc_t pd = NULL;
 	matmul_post_ops(&b, m, r);
 	if (b.status == dnnl_success)
 		ok(&b, api_matmul(&pd, dnnl->engine, a, w, bias, c, b.attr));
+	refuse_reference(&b, pd, &m->a);
 	int post_r = DNNL_ARG_ATTR_MULTIPLE_POST_OP((m->scale != 1) + m->relu) | DNNL_ARG_SRC_1; /* by its place among them */
 	assemble(&b, pd,
-		 (ck_operand[]){{DNNL_ARG_SRC, CK_AT_A, &m->a, false},
-				{DNNL_ARG_WEIGHTS, CK_AT_B, &m->b, false},
-				{DNNL_ARG_BIAS, CK_AT_BIAS, &m->bias, false},
-				{post_r, CK_AT_R, &m->r, false},
-				{DNNL_ARG_DST, CK_AT_C, &m->c, true}},
+		 (ck_operand[]){{DNNL_ARG_SRC, CK_AT_A, &m->a, false, false},
+				{DNNL_ARG_WEIGHTS, CK_AT_B, &m->b, false, false},
+				{DNNL_ARG_BIAS, CK_AT_BIAS, &m->bias, false, false},
+				{post_r, CK_AT_R, &m->r, false, false},
+				{DNNL_ARG_DST, CK_AT_C, &m->c, true, m->accumulate}},
 		 5, false);
 	md_free(a), md_free(w), md_free(c), md_free(bias), md_free(r);
 	return finish(&b, "matrix product", prim, err);
+}
+
+ck_status ck__prim_matmul(ck_dnnl *dnnl, const ck_matmul *m, ck_prim **prim, ck_err *err)
+{
+	bool half = ck_dtype_half(m->a.dtype);
+	if (half && make_matmul(dnnl, m, false, prim, &(ck_err){""}) == CK_OK)
+		return CK_OK;
+	return make_matmul(dnnl, m, half, prim, err);
 }
 
 /* ---- convolutions -------------------------------------------------------------------------------------------------------- */
@@ -296,15 +342,9 @@ static bool too_many_places(const ck_view *image)
 	return image->d[0] * image->d[2] * image->d[3] > INT32_MAX;
 }
 
-ck_status ck__prim_conv(ck_dnnl *dnnl, const ck_conv *v, ck_prim **prim, ck_err *err)
+static ck_status make_conv(ck_dnnl *dnnl, const ck_conv *v, bool staged, ck_prim **prim, ck_err *err)
 {
-	if (too_many_places(&v->a) || too_many_places(&v->c))
-		return ck_fail(
-		    err, CK_USAGE,
-		    "a batch of images of %lldx%lld has over 2^31 places, more than oneDNN can count; take a smaller "
-		    "batch or image",
-		    (long long)v->a.d[2], (long long)v->a.d[3]);
-	ck_builder b = begin(dnnl);
+	ck_builder b = begin(dnnl, staged);
 	api_md x = wanted_md(&b, &v->a), w = wanted_md(&b, &v->b), y = wanted_md(&b, &v->c), bias = plain_md(&b, &v->bias);
 	dnnl_dims_t stride = {v->stride, v->stride}, low = {v->pad, v->pad}, high = {pad_high(v, 0), pad_high(v, 1)};
 	dnnl_primitive_desc_t pd = NULL, hint = NULL;
@@ -316,20 +356,62 @@ ck_status ck__prim_conv(ck_dnnl *dnnl, const ck_conv *v, ck_prim **prim, ck_err 
 		ok(&b, api_conv_weights(&pd, dnnl->engine, x, w, y, stride, low, high, hint, b.attr));
 	if (v->pass == CK_CONV_FORWARD)
 		pd = hint, hint = NULL;
+	refuse_reference(&b, pd, &v->c);
 	static const int args[][3] = {[CK_CONV_FORWARD] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST},
 				      [CK_CONV_DATA] = {DNNL_ARG_DIFF_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_DST},
 				      [CK_CONV_WEIGHTS] = {DNNL_ARG_SRC, DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_DST}};
 	const int *arg = args[v->pass];
 	assemble(&b, pd,
-		 (ck_operand[]){{arg[0], CK_AT_A, &v->a, v->pass == CK_CONV_DATA},
-				{arg[1], CK_AT_B, &v->b, v->pass == CK_CONV_WEIGHTS},
-				{arg[2], CK_AT_C, &v->c, v->pass == CK_CONV_FORWARD},
-				{DNNL_ARG_BIAS, CK_AT_BIAS, &v->bias, false}},
+		 (ck_operand[]){{arg[0], CK_AT_A, &v->a, v->pass == CK_CONV_DATA, false},
+				{arg[1], CK_AT_B, &v->b, v->pass == CK_CONV_WEIGHTS, false},
+				{arg[2], CK_AT_C, &v->c, v->pass == CK_CONV_FORWARD, false},
+				{DNNL_ARG_BIAS, CK_AT_BIAS, &v->bias, false, false}},
 		 4, v->accumulate);
 	if (hint)
 		dnnl_primitive_desc_destroy(hint);
 	md_free(x), md_free(w), md_free(y), md_free(bias);
 	return finish(&b, "convolution", prim, err);
+}
+
+ck_status ck__prim_conv(ck_dnnl *dnnl, const ck_conv *v, ck_prim **prim, ck_err *err)
+{
+	bool half = ck_dtype_half(v->a.dtype);
+	if (too_many_places(&v->a) || too_many_places(&v->c))
+		return ck_fail(
+		    err, CK_USAGE,
+		    "a batch of images of %lldx%lld has over 2^31 places, more than oneDNN can count; take a smaller "
+		    "batch or image",
+		    (long long)v->a.d[2], (long long)v->a.d[3]);
+	if (half && make_conv(dnnl, v, false, prim, &(ck_err){""}) == CK_OK)
+		return CK_OK;
+	return make_conv(dnnl, v, half, prim, err);
+}
+
+/* ---- what there is ------------------------------------------------------------------------------------------------------- */
+
+/* How a product of this type is made: oneDNN's name for the kernel, or NULL where it is made in float32. */
+static const char *kernel_of(ck_dnnl *dnnl, ck_dtype t, ck_prim **prim)
+{
+	const ck_view square = {.dtype = t, .nd = 2, .d = {64, 64}, .stride = {64, 1}};
+	const ck_matmul m = {.a = square, .b = square, .c = square, .scale = 1};
+	const char *how = NULL;
+	const_dnnl_primitive_desc_t pd;
+	if (make_matmul(dnnl, &m, false, prim, &(ck_err){""}) == CK_OK &&
+	    dnnl_primitive_get_primitive_desc((*prim)->steps[0].primitive, &pd) == dnnl_success)
+		dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &how);
+	return how;
+}
+
+void ck__dnnl_describe(ck_dnnl *dnnl, char *text, size_t size)
+{
+	const dnnl_version_t *v = dnnl_version();
+	ck_prim *bf16 = NULL, *f16 = NULL;
+	const char *stored = "stored, float32 arithmetic", *bf16_how = kernel_of(dnnl, CK_BF16, &bf16),
+		   *f16_how = kernel_of(dnnl, CK_F16, &f16);
+	snprintf(text, size, "oneDNN %d.%d.%d (bf16: %s; fp16: %s)", v->major, v->minor, v->patch, bf16_how ? bf16_how : stored,
+		 f16_how ? f16_how : stored);
+	ck__prim_free(bf16);
+	ck__prim_free(f16);
 }
 
 /* ---- running ------------------------------------------------------------------------------------------------------------- */
@@ -339,7 +421,8 @@ void ck__prim_free(ck_prim *p)
 	if (!p)
 		return;
 	for (int i = 0; i < p->nsteps; i++)
-		dnnl_primitive_destroy(p->steps[i].primitive);
+		if (p->steps[i].primitive)
+			dnnl_primitive_destroy(p->steps[i].primitive);
 	for (int i = 0; i < p->nslots; i++)
 		dnnl_memory_destroy(p->slots[i].memory);
 	free(p);
@@ -358,6 +441,15 @@ static void must(dnnl_status_t status, const char *what)
 	exit(CK_MISSING);
 }
 
+static void convert(const ck_dnnl *d, const ck_step *s, const void *tensor, void *workspace)
+{
+	float *wide = (float *)((char *)workspace + s->offset);
+	if (s->back)
+		ck__stage_narrow(d->vec, d->threads, &s->view, wide, (void *)tensor);
+	else
+		ck__stage_widen(d->vec, d->threads, &s->view, tensor, wide);
+}
+
 void ck__prim_run(const ck_prim *p, const void *const at[CK_PLACES], void *workspace)
 {
 	omp_set_num_threads(p->dnnl->threads);
@@ -367,7 +459,11 @@ void ck__prim_run(const ck_prim *p, const void *const at[CK_PLACES], void *works
 		must(dnnl_memory_set_data_handle(s->memory, (void *)bytes), "take a tensor's address");
 	}
 	for (int i = 0; i < p->nsteps; i++)
-		must(dnnl_primitive_execute(p->steps[i].primitive, p->dnnl->stream, p->steps[i].nargs, p->steps[i].args),
-		     "run a kernel");
+		if (p->steps[i].primitive)
+			must(
+			    dnnl_primitive_execute(p->steps[i].primitive, p->dnnl->stream, p->steps[i].nargs, p->steps[i].args),
+			    "run a kernel");
+		else
+			convert(p->dnnl, &p->steps[i], at[p->steps[i].place], workspace);
 	must(dnnl_stream_wait(p->dnnl->stream), "end a kernel");
 }

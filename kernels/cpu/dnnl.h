@@ -1,4 +1,6 @@
-/* oneDNN as this backend uses it: matrix products and convolutions over plain tensors of any strides.
+/* oneDNN as this backend uses it: matrix products and convolutions over plain tensors of any strides, in float32 or 16 bits. What
+ * oneDNN does not make in 16 bits on this processor, or only by its reference code, is made in float32 here, between copies: then
+ * 16 bits are how tensors are stored.
  *
  *     ck_matmul, ck_conv ──▶ ck_prim ──▶ ck__prim_run(prim, pointers, workspace)
  *     (what, by shape)      (made once)   (any number of times)
@@ -13,6 +15,7 @@
 #define CK_DNNL_H
 
 #include "kernels/status.h"
+#include "kernels/cpu/vec.h"
 #include "kernels/tensor.h"
 
 enum { CK_VIEW_DIMS = 12 }; /* as in oneDNN's arrays of extents */
@@ -49,9 +52,10 @@ typedef struct ck_dnnl ck_dnnl; /* engine and stream */
 typedef struct ck_prim ck_prim; /* not for two threads at once: the pointers of a run are stored in it */
 
 /* Primitives are made for, and run with, this number of OpenMP threads. */
-ck_status ck__dnnl_open(int threads, ck_dnnl **dnnl, ck_err *err);
-void ck__dnnl_close(ck_dnnl *dnnl);              /* NULL is fine */
-void ck__dnnl_describe(char *text, size_t size); /* "oneDNN 2.6.3" */
+ck_status ck__dnnl_open(int threads, const ck_vec_set *vec, ck_dnnl **dnnl, ck_err *err);
+void ck__dnnl_close(ck_dnnl *dnnl); /* NULL is fine */
+/* "oneDNN 2.6.3 (bf16 products: brg:avx512_core_bf16_amx_bf16, f16: stored, f32 arithmetic)" */
+void ck__dnnl_describe(ck_dnnl *dnnl, char *text, size_t size);
 
 ck_status ck__prim_matmul(ck_dnnl *dnnl, const ck_matmul *m, ck_prim **prim, ck_err *err);
 ck_status ck__prim_conv(ck_dnnl *dnnl, const ck_conv *c, ck_prim **prim, ck_err *err);

@@ -11,16 +11,16 @@ enum { IDS, WTE, WPE };
 static void forward(const ck_kernel *kernel, const ck_args *a)
 {
 	const ck_cpu_kernel *k = ck__cpu_kernel(kernel);
-	const ck_vec_act *vec = k->device->vec->act;
+	const ck_vec_act *vec = k->device->vec->f32->act;
 	int64_t tokens = ck_shape_count(k->desc.in[IDS].shape), length = ck_shape_last(k->desc.in[IDS].shape);
 	int64_t cols = ck_shape_last(k->desc.in[WTE].shape);
-	const int32_t *ids = a->in[IDS];                                                 /* (B, T) */
-	const ck_stored *wte = a->in[WTE], *wpe = k->desc.attr.bias ? a->in[WPE] : NULL; /* (V, C), (S, C) */
-	ck_stored *y = a->out[0];                                                        /* (B, T, C) */
+	const int32_t *ids = a->in[IDS];                                             /* (B, T) */
+	const float *wte = a->in[WTE], *wpe = k->desc.attr.bias ? a->in[WPE] : NULL; /* (V, C), (S, C) */
+	float *y = a->out[0];                                                        /* (B, T, C) */
 	int team = ck__team(k->device, tokens * cols);
 #pragma omp parallel for num_threads(team) schedule(static) if (team > 1)
 	for (int64_t token = 0; token < tokens; token++) {
-		const ck_stored *row = wte + ids[token] * cols;
+		const float *row = wte + ids[token] * cols;
 		if (wpe)
 			vec->add(cols, row, wpe + token % length * cols, y + token * cols);
 		else
@@ -28,7 +28,7 @@ static void forward(const ck_kernel *kernel, const ck_args *a)
 	}
 }
 
-static void clear(const ck_device *d, int64_t n, ck_stored *x)
+static void clear(const ck_device *d, int64_t n, float *x)
 {
 	int team = ck__team(d, n);
 	CK_PARTS(team, part)
@@ -39,7 +39,7 @@ static void clear(const ck_device *d, int64_t n, ck_stored *x)
 }
 
 /* sum[row(token)] += dy[token] over all tokens in order; ids NULL: row is the position. */
-static void scatter(const ck_cpu_kernel *k, const int32_t *ids, const ck_stored *dy, ck_stored *sum)
+static void scatter(const ck_cpu_kernel *k, const int32_t *ids, const float *dy, float *sum)
 {
 	int64_t tokens = ck_shape_count(k->desc.in[IDS].shape), length = ck_shape_last(k->desc.in[IDS].shape);
 	int64_t cols = ck_shape_last(k->desc.in[WTE].shape);
@@ -48,8 +48,8 @@ static void scatter(const ck_cpu_kernel *k, const int32_t *ids, const ck_stored 
 	{
 		ck_span s = ck__span(cols, team, part, CK_UNIT);
 		for (int64_t token = 0; token < tokens && s.from < s.to; token++) {
-			ck_stored *row = sum + (ids ? ids[token] : token % length) * cols + s.from;
-			k->device->vec->act->add(s.to - s.from, row, dy + token * cols + s.from, row);
+			float *row = sum + (ids ? ids[token] : token % length) * cols + s.from;
+			k->device->vec->f32->act->add(s.to - s.from, row, dy + token * cols + s.from, row);
 		}
 	}
 }

@@ -12,36 +12,52 @@ enum { X, GAMMA, BETA };
 static void forward(const ck_kernel *kernel, const ck_args *a)
 {
 	const ck_cpu_kernel *k = ck__cpu_kernel(kernel);
+	ck_dtype t = k->desc.out[0].dtype;
 	int64_t rows = ck_shape_rows(k->desc.in[X].shape), cols = ck_shape_last(k->desc.in[X].shape);
-	const ck_stored *x = a->in[X]; /* (rows, cols) */
-	ck_stored *y = a->out[0];
-	float *mean = a->stash[0], *rstd = a->stash[1]; /* (rows) */
+	const float *x = a->in[X]; /* (rows, cols) */
+	bool stashes = ck_layernorm_stashes_xhat(&k->desc);
+	ck_stored *xhat = stashes ? a->stash[0] : NULL;                  /* (rows, cols) */
+	float *mean = stashes ? NULL : a->stash[0], *rstd = a->stash[1]; /* (rows) */
 	int team = ck__team(k->device, rows * cols);
 	CK_PARTS(team, part)
 	{
 		ck_span s = ck__span(rows, team, part, CK_UNIT);
 		int64_t at = s.from * cols;
-		k->device->vec->norm->layer(s.to - s.from, cols, (float)k->desc.attr.eps, x + at, a->in[GAMMA], a->in[BETA],
-					    y + at, mean + s.from, rstd + s.from);
+		ck__vec(k->device, t)
+		    ->norm->layer(s.to - s.from, cols, (float)k->desc.attr.eps, x + at, a->in[GAMMA], a->in[BETA],
+				  ck__at(t, a->out[0], at), ck__at(t, xhat, at), mean ? mean + s.from : NULL, rstd + s.from);
 	}
+}
+
+/* What is saved of the rows from `row` on. */
+static ck_ln_saved saved_at(const ck_cpu_kernel *k, const ck_args *a, int64_t row)
+{
+	int64_t at = row * ck_shape_last(k->desc.in[X].shape);
+	const float *x = a->in[X], *rstd = a->stash[1];
+	ck_ln_saved s = {.rstd = rstd ? rstd + row : NULL};
+	if (ck_layernorm_stashes_xhat(&k->desc))
+		s.xhat = ck__at(k->desc.out[0].dtype, a->stash[0], at);
+	else if (x)
+		s.x = x + at, s.mean = (const float *)a->stash[0] + row;
+	return s;
 }
 
 /* One thread's rows: sums into dgamma and dbeta (may be NULL), and dx. */
 static void backward_rows(const ck_cpu_kernel *k, const ck_args *a, ck_span s, float *dgamma, float *dbeta)
 {
 	enum { ROWS = 8 }; /* for which both are done, while they are in the first-level cache */
-	const struct ck_vec_norm *vec = k->device->vec->norm;
+	ck_dtype t = k->desc.out[0].dtype;
+	const struct ck_vec_norm *vec = ck__vec(k->device, t)->norm;
 	int64_t cols = ck_shape_last(k->desc.in[X].shape);
-	const ck_stored *dy = a->dout, *x = a->in[X]; /* (rows, cols); x is not there when only beta's gradient is wanted */
-	const float *mean = a->stash[0], *rstd = a->stash[1];
-	ck_stored *dx = a->din[X];
+	float *dx = a->din[X]; /* (rows, cols) */
 	for (int64_t row = s.from; row < s.to; row += ROWS) {
 		int64_t n = s.to - row < ROWS ? s.to - row : ROWS, at = row * cols;
+		const ck_stored *dy = ck__at(t, a->dout, at);
+		const ck_ln_saved saved = saved_at(k, a, row);
 		if (dgamma)
-			vec->layer_sums(n, cols, dy + at, x ? x + at : NULL, x ? mean + row : NULL, x ? rstd + row : NULL,
-					dgamma, dbeta);
+			vec->layer_sums(n, cols, dy, &saved, dgamma, dbeta);
 		if (dx)
-			vec->layer_gradient(n, cols, dy + at, x + at, a->in[GAMMA], mean + row, rstd + row, dx + at, a->acc[X]);
+			vec->layer_gradient(n, cols, dy, &saved, a->in[GAMMA], dx + at, a->acc[X]);
 	}
 }
 

@@ -2,7 +2,7 @@
  * GELU and dropout are a pass each over its result.
  *
  * Backward: dz = act'(z) dropout'(dy), in a pass that sums the columns for db as well; then dx = dz w and dw = dz^T x. Without
- * activation and dropout dz is dy itself.
+ * activation and dropout dz is dy itself, unless that is float32 and the products are in 16 bits.
  *
  * Plain row-major operands all along: copies of w or x into oneDNN's own layouts cost more than they gain here. */
 #include "kernels/cpu/parallel.h"
@@ -15,6 +15,7 @@ typedef struct linear_shape {
 	int bias, residual; /* their places among the inputs, or -1 */
 	ck_act act;
 	bool dropout;
+	ck_dtype t, ty; /* of x, w and z; of y and r, float32 or the same */
 } linear_shape;
 
 static linear_shape shape_of(const ck_op_desc *d)
@@ -25,7 +26,9 @@ static linear_shape shape_of(const ck_op_desc *d)
 			      .bias = d->attr.bias ? 2 : -1,
 			      .residual = ck_op_residual(d),
 			      .act = d->attr.act,
-			      .dropout = d->attr.p > 0};
+			      .dropout = d->attr.p > 0,
+			      .t = d->in[X].dtype,
+			      .ty = d->out[0].dtype};
 }
 
 static bool is_gelu(ck_act act)
@@ -42,11 +45,17 @@ static void forward(const ck_kernel *kernel, const ck_args *a)
 	void *z = is_gelu(s.act) ? a->stash[0] : a->out[0];
 	ck__prim_run(k->forward, (const void *[CK_PLACES]){a->in[X], a->in[W], z, bias, r}, a->workspace);
 	if (is_gelu(s.act))
-		ck__act_forward(device, s.act, s.m * s.n, z, a->out[0]);
+		ck__act_forward(device, s.t, s.act, s.m * s.n, z, a->out[0]);
 	if (s.dropout) {
 		ck_drop drop = ck__drop(k->base.desc.attr.p, a);
-		ck__dropout_forward(device, &drop, s.m * s.n, a->out[0], r, a->out[0]);
+		ck__dropout_forward(device, &drop, s.m * s.n, s.ty, a->out[0], s.ty, r, a->out[0]);
 	}
+}
+
+/* Whether dz is formed in the workspace: by a pass, or only rounded. */
+static bool forms_dz(const linear_shape *s)
+{
+	return s->act != CK_ACT_NONE || s->dropout || s->t != s->ty;
 }
 
 /* dz, and db where wanted. Returns dy when that is dz. */
@@ -55,14 +64,24 @@ static const void *epilogue_backward(const ck_product_kernel *k, const linear_sh
 	const ck_device *device = k->base.device;
 	float *db = s->bias < 0 ? NULL : a->din[s->bias];
 	bool add_db = db && a->acc[s->bias];
-	if (s->act == CK_ACT_NONE && !s->dropout) {
+	if (!forms_dz(s)) {
 		if (db)
-			ck__column_sums(device, s->m, s->n, a->dout, db, add_db);
+			ck__column_sums(device, s->t, s->m, s->n, a->dout, db, add_db);
 		return a->dout;
 	}
-	ck_drop drop = ck__drop(k->base.desc.attr.p, a);
-	const void *saved = is_gelu(s->act) ? a->stash[0] : a->out[0];
-	ck__epilogue_backward(device, s->act, s->dropout ? &drop : NULL, s->m, s->n, a->dout, saved, a->workspace, db, add_db);
+	const ck_drop drop = ck__drop(k->base.desc.attr.p, a);
+	const ck_epilogue e = {.act = s->act,
+			       .drop = s->dropout ? &drop : NULL,
+			       .rows = s->m,
+			       .cols = s->n,
+			       .ty = s->ty,
+			       .tz = s->t,
+			       .dy = a->dout,
+			       .saved = is_gelu(s->act) ? a->stash[0] : a->out[0],
+			       .dz = a->workspace,
+			       .sum = db,
+			       .acc = add_db};
+	ck__epilogue_backward(device, &e);
 	return a->workspace;
 }
 
@@ -81,7 +100,7 @@ static void backward(const ck_kernel *kernel, const ck_args *a)
 					     a->workspace);
 	}
 	if (s.residual >= 0 && a->din[s.residual])
-		ck__pass(k->base.device, s.m * s.n, a->dout, a->din[s.residual], a->acc[s.residual]);
+		ck__pass(k->base.device, s.m * s.n, s.ty, a->dout, s.ty, a->din[s.residual], a->acc[s.residual]);
 }
 
 /* A matrix of these strides. */
@@ -94,15 +113,17 @@ static ck_status make(ck_product_kernel *k, ck_err *err)
 {
 	const ck_op_desc *d = &k->base.desc;
 	linear_shape s = shape_of(d);
-	ck_dtype t = d->in[X].dtype;
-	ck_view x = matrix(t, s.m, s.k, s.k, 1), w = matrix(t, s.n, s.k, s.k, 1), y = matrix(t, s.m, s.n, s.n, 1);
+	ck_dtype t = s.t;
+	ck_view x = matrix(t, s.m, s.k, s.k, 1), w = matrix(t, s.n, s.k, s.k, 1), dz = matrix(t, s.m, s.n, s.n, 1), y = dz,
+		gw = w;
+	y.dtype = s.ty, gw.dtype = d->real;
 	ck_matmul m = {.a = x, .b = matrix(t, s.k, s.n, 1, s.k), .c = y, .relu = s.act == CK_ACT_RELU, .scale = 1};
 	if (s.bias >= 0)
-		m.bias = matrix(t, 1, s.n, s.n, 1);
+		m.bias = matrix(d->real, 1, s.n, s.n, 1);
 	if (s.residual >= 0 && !s.dropout)
 		m.r = y;
-	ck_matmul dx = {.a = y, .b = w, .c = x, .scale = 1},
-		  dw = {.a = matrix(t, s.n, s.m, 1, s.n), .b = x, .c = w, .scale = 1};
+	ck_matmul dx = {.a = dz, .b = w, .c = x, .scale = 1},
+		  dw = {.a = matrix(t, s.n, s.m, 1, s.n), .b = x, .c = gw, .scale = 1};
 	ck_status status = ck__prim_matmul(k->base.device->dnnl, &m, &k->forward, err);
 	if (status == CK_OK)
 		status = ck__product_matmul(k, DX, ck__wants(d, X), dx, err);
@@ -120,7 +141,7 @@ ck_status ck__cpu_linear(ck_device *device, const ck_op_desc *desc, ck_kernel **
 	k->base.base.forward = forward;
 	k->base.base.backward = desc->needs ? backward : NULL;
 	bool inner = desc->needs & ~(s.residual < 0 ? 0u : 1u << s.residual);
-	if (inner && (s.act != CK_ACT_NONE || s.dropout))
-		k->ahead[DX] = k->ahead[DW] = ck__product_align((size_t)(s.m * s.n) * ck_dtype_size(desc->out[0].dtype));
+	if (inner && forms_dz(&s))
+		k->ahead[DX] = k->ahead[DW] = ck__product_align((size_t)(s.m * s.n) * ck_dtype_size(s.t));
 	return ck__product_finish(k, make(k, err), kernel);
 }

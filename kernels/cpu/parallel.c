@@ -28,49 +28,69 @@ int64_t ck__padded(int64_t n)
 
 /* ---- elementwise --------------------------------------------------------------------------------------------------------- */
 
-void ck__act_forward(const ck_device *d, ck_act act, int64_t n, const ck_stored *x, ck_stored *y)
+const struct ck_vec *ck__vec(const ck_device *d, ck_dtype t)
+{
+	return t == CK_BF16 ? d->vec->bf16 : t == CK_F16 ? d->vec->f16 : d->vec->f32;
+}
+
+void ck__act_forward(const ck_device *d, ck_dtype t, ck_act act, int64_t n, const ck_stored *x, ck_stored *y)
 {
 	int team = ck__team(d, n);
 	CK_PARTS(team, part)
 	{
 		ck_span s = ck__span(n, team, part, CK_UNIT);
-		d->vec->act->forward[act](s.to - s.from, x + s.from, y + s.from);
+		ck__vec(d, t)->act->forward[act](s.to - s.from, ck__at(t, x, s.from), ck__at(t, y, s.from));
 	}
 }
 
-void ck__act_backward(const ck_device *d, ck_act act, int64_t n, const ck_stored *dy, const ck_stored *saved, ck_stored *dx,
-		      bool acc)
+void ck__act_backward(const ck_device *d, ck_dtype t, ck_act act, int64_t n, const ck_stored *dy, const ck_stored *saved,
+		      ck_stored *dx, bool acc)
 {
 	int team = ck__team(d, n);
 	CK_PARTS(team, part)
 	{
 		ck_span s = ck__span(n, team, part, CK_UNIT);
-		d->vec->act->backward[act](s.to - s.from, dy + s.from, saved ? saved + s.from : NULL, dx + s.from, acc);
+		ck__vec(d, t)->act->backward[act](s.to - s.from, ck__at(t, dy, s.from), ck__at(t, saved, s.from),
+						  ck__at(t, dx, s.from), acc);
 	}
 }
 
-void ck__add(const ck_device *d, int64_t n, const ck_stored *a, const ck_stored *b, ck_stored *y)
+void ck__add(const ck_device *d, int64_t n, ck_dtype t, const ck_stored *a, ck_dtype tb, const ck_stored *b, ck_stored *y)
+{
+	const ck_vec_act *vec = ck__vec(d, tb)->act;
+	int team = ck__team(d, n);
+	CK_PARTS(team, part)
+	{
+		ck_span s = ck__span(n, team, part, CK_UNIT);
+		if (t == tb)
+			vec->add(s.to - s.from, ck__at(t, a, s.from), ck__at(t, b, s.from), ck__at(t, y, s.from));
+		else
+			vec->add_wide(s.to - s.from, ck__at(t, a, s.from), ck__at(tb, b, s.from), ck__at(t, y, s.from));
+	}
+}
+
+/* y = x in another dtype; y += x where y is the 16-bit one. */
+static void convert(const ck_device *d, int64_t n, ck_dtype tx, const ck_stored *x, ck_dtype ty, ck_stored *y, bool acc)
 {
 	int team = ck__team(d, n);
 	CK_PARTS(team, part)
 	{
 		ck_span s = ck__span(n, team, part, CK_UNIT);
-		d->vec->act->add(s.to - s.from, a + s.from, b + s.from, y + s.from);
+		if (tx == CK_F32)
+			ck__vec(d, ty)->act->narrow(s.to - s.from, ck__at(tx, x, s.from), ck__at(ty, y, s.from), acc);
+		else
+			ck__vec(d, tx)->act->widen(s.to - s.from, ck__at(tx, x, s.from), ck__at(ty, y, s.from));
 	}
 }
 
-void ck__copy(const ck_device *d, int64_t n, const ck_stored *x, ck_stored *y)
+void ck__pass(const ck_device *d, int64_t n, ck_dtype tx, const ck_stored *x, ck_dtype ty, ck_stored *y, bool acc)
 {
-	if (x != y)
-		ck__act_forward(d, CK_ACT_NONE, n, x, y);
-}
-
-void ck__pass(const ck_device *d, int64_t n, const ck_stored *dy, ck_stored *dx, bool acc)
-{
-	if (acc)
-		ck__add(d, n, dx, dy, dx);
-	else
-		ck__copy(d, n, dy, dx);
+	if (acc && (tx == ty || ty == CK_F32))
+		ck__add(d, n, ty, y, tx, x, y);
+	else if (tx != ty)
+		convert(d, n, tx, x, ty, y, acc);
+	else if (x != y)
+		ck__act_forward(d, tx, CK_ACT_NONE, n, x, y);
 }
 
 /* ---- dropout ------------------------------------------------------------------------------------------------------------- */
@@ -87,24 +107,35 @@ ck_drop ck__drop(double p, const ck_args *a)
 			 .scale = (float)(1.0 / (1.0 - p))};
 }
 
-void ck__dropout_forward(const ck_device *d, const ck_drop *drop, int64_t n, const ck_stored *x, const ck_stored *r,
-			 ck_stored *y)
+void ck__dropout_forward(const ck_device *d, const ck_drop *drop, int64_t n, ck_dtype tx, const ck_stored *x, ck_dtype ty,
+			 const ck_stored *r, ck_stored *y)
 {
+	const ck_vec_drop *vec = ck__vec(d, tx)->drop;
 	int team = ck__team(d, n);
 	CK_PARTS(team, part)
 	{
 		ck_span s = ck__span(n, team, part, DROP_UNIT);
-		d->vec->drop->forward(drop, s.from, s.to - s.from, x + s.from, r ? r + s.from : NULL, y + s.from);
+		int64_t i = s.from, count = s.to - s.from;
+		if (tx == ty)
+			vec->forward(drop, i, count, ck__at(tx, x, i), ck__at(ty, r, i), ck__at(ty, y, i));
+		else
+			vec->forward_wide(drop, i, count, ck__at(tx, x, i), ck__at(ty, r, i), ck__at(ty, y, i));
 	}
 }
 
-void ck__dropout_backward(const ck_device *d, const ck_drop *drop, int64_t n, const ck_stored *dy, ck_stored *dx, bool acc)
+void ck__dropout_backward(const ck_device *d, const ck_drop *drop, int64_t n, ck_dtype ty, const ck_stored *dy, ck_dtype tx,
+			  ck_stored *dx, bool acc)
 {
+	const ck_vec_drop *vec = ck__vec(d, tx)->drop;
 	int team = ck__team(d, n);
 	CK_PARTS(team, part)
 	{
 		ck_span s = ck__span(n, team, part, DROP_UNIT);
-		d->vec->drop->backward(drop, s.from, s.to - s.from, dy + s.from, dx + s.from, acc);
+		int64_t i = s.from, count = s.to - s.from;
+		if (tx == ty)
+			vec->backward(drop, i, count, ck__at(ty, dy, i), ck__at(tx, dx, i), acc);
+		else
+			vec->backward_wide(drop, i, count, ck__at(ty, dy, i), ck__at(tx, dx, i), acc);
 	}
 }
 
@@ -116,24 +147,40 @@ static ck_span columns(int64_t cols, int team, int part)
 	return ck__span(cols, team, part, cols >= (int64_t)DROP_UNIT * team ? DROP_UNIT : CK_UNIT);
 }
 
-void ck__column_sums(const ck_device *d, int64_t rows, int64_t cols, const ck_stored *x, float *sum, bool acc)
+void ck__column_sums(const ck_device *d, ck_dtype t, int64_t rows, int64_t cols, const ck_stored *x, float *sum, bool acc)
 {
-	ck__epilogue_backward(d, CK_ACT_NONE, NULL, rows, cols, x, NULL, (ck_stored *)x, sum, acc); /* in place: not written */
+	const ck_epilogue in_place = {.rows = rows, /* nothing is written */
+				      .cols = cols,
+				      .ty = t,
+				      .tz = t,
+				      .dy = x,
+				      .dz = (ck_stored *)x,
+				      .sum = sum,
+				      .acc = acc};
+	ck__epilogue_backward(d, &in_place);
 }
 
 /* dz = act'(saved) dropout'(dy) for n elements from element `first` of the op on. */
-static void epilogue(const struct ck_vec *vec, ck_act act, const ck_drop *drop, int64_t first, int64_t n, const ck_stored *dy,
-		     const ck_stored *saved, ck_stored *dz)
+static void epilogue(const struct ck_vec *vec, const ck_epilogue *e, int64_t first, int64_t n)
 {
-	if (drop && act == CK_ACT_RELU) {
-		vec->drop->relu_backward(drop, n, dy, saved, dz);
+	const ck_stored *dy = ck__at(e->ty, e->dy, first), *saved = ck__at(e->tz, e->saved, first);
+	ck_stored *dz = ck__at(e->tz, e->dz, first);
+	if (e->ty != e->tz) {
+		if (e->drop)
+			vec->drop->backward_wide(e->drop, first, n, dy, dz, false);
+		else
+			vec->act->narrow(n, dy, dz, false);
 		return;
 	}
-	if (drop) {
-		vec->drop->backward(drop, first, n, dy, dz, false);
+	if (e->drop && e->act == CK_ACT_RELU) {
+		vec->drop->relu_backward(e->drop, n, dy, saved, dz);
+		return;
+	}
+	if (e->drop) {
+		vec->drop->backward(e->drop, first, n, dy, dz, false);
 		dy = dz;
 	}
-	vec->act->backward[act](n, dy, saved, dz, false);
+	vec->act->backward[e->act](n, dy, saved, dz, false);
 }
 
 /* Rows that are done and then summed while they are in the first-level cache, the other operands passing through it. */
@@ -144,27 +191,28 @@ static int64_t rows_in_cache(int64_t width)
 	return rows < LEAST ? LEAST : rows > MOST ? MOST : rows;
 }
 
-void ck__epilogue_backward(const ck_device *d, ck_act act, const ck_drop *drop, int64_t rows, int64_t cols, const ck_stored *dy,
-			   const ck_stored *saved, ck_stored *dz, float *sum, bool acc)
+void ck__epilogue_backward(const ck_device *d, const ck_epilogue *all)
 {
-	enum { ROWS = 8 };                            /* done, then summed while they are in the first-level cache */
-	if (drop && act != CK_ACT_RELU && cols % 4) { /* a row does not begin at a block of the generator */
-		ck__dropout_backward(d, drop, rows * cols, dy, dz, false);
-		dy = dz, drop = NULL;
+	const struct ck_vec *vec = ck__vec(d, all->tz);
+	ck_epilogue e = *all;
+	if (e.drop && e.act != CK_ACT_RELU && e.cols % 4) { /* a row does not begin at a block of the generator */
+		ck__dropout_backward(d, e.drop, e.rows * e.cols, e.ty, e.dy, e.tz, e.dz, false);
+		e.dy = e.dz, e.ty = e.tz, e.drop = NULL;
 	}
-	int team = ck__team(d, rows * cols);
+	int team = ck__team(d, e.rows * e.cols);
 	CK_PARTS(team, part)
 	{
-		ck_span s = columns(cols, team, part);
+		ck_span s = columns(e.cols, team, part);
 		int64_t width = s.to - s.from, step = rows_in_cache(width);
-		if (sum && !acc)
-			memset(sum + s.from, 0, (size_t)width * sizeof(*sum));
-		for (int64_t row = 0; row < rows && width > 0; row += step) {
-			int64_t n = rows - row < step ? rows - row : step;
-			for (int64_t at = row * cols + s.from; at < (row + n) * cols; at += cols)
-				epilogue(d->vec, act, drop, at, width, dy + at, saved ? saved + at : NULL, dz + at);
-			if (sum)
-				d->vec->rows->column_sums(n, width, cols, dz + row * cols + s.from, sum + s.from);
+		if (e.sum && !e.acc)
+			memset(e.sum + s.from, 0, (size_t)width * sizeof(*e.sum));
+		for (int64_t row = 0; row < e.rows && width > 0; row += step) {
+			int64_t n = e.rows - row < step ? e.rows - row : step;
+			for (int64_t at = row * e.cols + s.from; at < (row + n) * e.cols; at += e.cols)
+				epilogue(vec, &e, at, width);
+			if (e.sum)
+				vec->rows->column_sums(n, width, e.cols, ck__at(e.tz, e.dz, row * e.cols + s.from),
+						       e.sum + s.from);
 		}
 	}
 }
@@ -179,10 +227,8 @@ static void destroy(ck_cpu_kernel *k)
 ck_status ck__vec_kernel(ck_device *device, const ck_op_desc *desc, ck_kernel_run *forward, ck_kernel_run *backward,
 			 ck_kernel **kernel, ck_err *err)
 {
-	for (int i = 0; i < desc->nin; i++)
-		if (desc->in[i].dtype != CK_F32 && desc->in[i].dtype != CK_I32)
-			return ck_fail(err, CK_USAGE, "device cpu has no %s over %s, only over f32",
-				       ck_op_kind_name(desc->kind), ck_dtype_name(desc->in[i].dtype));
+	if (desc->real != CK_F32)
+		return ck_fail(err, CK_USAGE, "device cpu computes in f32 only, not in %s", ck_dtype_name(desc->real));
 	ck_cpu_kernel *k = ck_alloc(1, sizeof(*k));
 	k->base.forward = forward;
 	k->base.backward = desc->needs ? backward : NULL;

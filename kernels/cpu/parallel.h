@@ -36,36 +36,59 @@ int64_t ck__padded(int64_t n);
 
 /* ---- whole tensors ------------------------------------------------------------------------------------------------------- */
 
-void ck__act_forward(const ck_device *d, ck_act act, int64_t n, const ck_stored *x, ck_stored *y);
+/* The vector kernels over tensors that are stored as t. */
+const struct ck_vec *ck__vec(const ck_device *d, ck_dtype t);
+
+/* Where element i of a tensor is; NULL stays NULL. */
+static inline void *ck__at(ck_dtype t, const ck_stored *tensor, int64_t i)
+{
+	return tensor ? (char *)tensor + i * (int64_t)ck_dtype_size(t) : NULL;
+}
+
+void ck__act_forward(const ck_device *d, ck_dtype t, ck_act act, int64_t n, const ck_stored *x, ck_stored *y);
 /* dx (+)= dy act'; `saved` as in vec.h. */
-void ck__act_backward(const ck_device *d, ck_act act, int64_t n, const ck_stored *dy, const ck_stored *saved, ck_stored *dx,
-		      bool acc);
-void ck__add(const ck_device *d, int64_t n, const ck_stored *a, const ck_stored *b, ck_stored *y); /* y = a + b */
-void ck__copy(const ck_device *d, int64_t n, const ck_stored *x, ck_stored *y);                    /* nothing when x == y */
-/* The gradient of an input that is passed on unchanged: dx = dy, or dx += dy with acc. */
-void ck__pass(const ck_device *d, int64_t n, const ck_stored *dy, ck_stored *dx, bool acc);
+void ck__act_backward(const ck_device *d, ck_dtype t, ck_act act, int64_t n, const ck_stored *dy, const ck_stored *saved,
+		      ck_stored *dx, bool acc);
+/* y = a + b. a and y are stored as t, b as tb: the same, or 16-bit where t is float32. */
+void ck__add(const ck_device *d, int64_t n, ck_dtype t, const ck_stored *a, ck_dtype tb, const ck_stored *b, ck_stored *y);
+/* y = x, or y += x with acc; one of the dtypes is float32 where they differ. Nothing is done when x == y and not acc: the gradient of
+ * an input that is passed on unchanged. */
+void ck__pass(const ck_device *d, int64_t n, ck_dtype tx, const ck_stored *x, ck_dtype ty, ck_stored *y, bool acc);
 
 /* The dropout of a call: `p` from the op's attributes, the counter from the call. */
 ck_drop ck__drop(double p, const ck_args *a);
-void ck__dropout_forward(const ck_device *d, const ck_drop *drop, int64_t n, const ck_stored *x, const ck_stored *r,
-			 ck_stored *y); /* y = r + dropout(x); r may be NULL */
-void ck__dropout_backward(const ck_device *d, const ck_drop *drop, int64_t n, const ck_stored *dy, ck_stored *dx, bool acc);
+/* y = r + dropout(x); r may be NULL. x is stored as tx, r and y as ty: the same, or float32. */
+void ck__dropout_forward(const ck_device *d, const ck_drop *drop, int64_t n, ck_dtype tx, const ck_stored *x, ck_dtype ty,
+			 const ck_stored *r, ck_stored *y);
+/* dx (+)= dropout'(dy), likewise. */
+void ck__dropout_backward(const ck_device *d, const ck_drop *drop, int64_t n, ck_dtype ty, const ck_stored *dy, ck_dtype tx,
+			  ck_stored *dx, bool acc);
 
 /* sum[c] (+)= sum over rows of x(rows, cols): a bias gradient. */
-void ck__column_sums(const ck_device *d, int64_t rows, int64_t cols, const ck_stored *x, float *sum, bool acc);
+void ck__column_sums(const ck_device *d, ck_dtype t, int64_t rows, int64_t cols, const ck_stored *x, float *sum, bool acc);
 
 /* A linear op's backward before its matrix products, in one pass over (rows, cols):
- *     dz = act'(saved) dropout'(dy)   and   sum[c] (+)= column sums of dz.
- * drop NULL: no dropout. sum NULL: no bias gradient. dz may be dy. For ReLU `saved` is the op's output after dropout: where
- * that is positive both let the gradient through. */
-void ck__epilogue_backward(const ck_device *d, ck_act act, const ck_drop *drop, int64_t rows, int64_t cols, const ck_stored *dy,
-			   const ck_stored *saved, ck_stored *dz, float *sum, bool acc);
+ *     dz = act'(saved) dropout'(dy)   and   sum[c] (+)= column sums of dz. */
+typedef struct ck_epilogue {
+	ck_act act;
+	const ck_drop *drop; /* NULL: no dropout */
+	int64_t rows, cols;
+	ck_dtype ty, tz; /* of dy, and of all else: the same; or float32 and 16-bit, without an activation */
+	const ck_stored *dy;
+	const ck_stored
+	    *saved;    /* for ReLU the op's output after dropout: where that is positive both let the gradient through */
+	ck_stored *dz; /* may be dy, where that is of the same dtype */
+	float *sum;    /* NULL: no bias gradient */
+	bool acc;
+} ck_epilogue;
+
+void ck__epilogue_backward(const ck_device *d, const ck_epilogue *e);
 
 /* ---- kernels ------------------------------------------------------------------------------------------------------------- */
 
 typedef void ck_kernel_run(const ck_kernel *, const ck_args *);
 
-/* A kernel that is its desc and two functions. Refuses tensors of a dtype that the vector kernels do not have. */
+/* A kernel that is its desc and two functions. Refuses arithmetic in another dtype than float32. */
 ck_status ck__vec_kernel(ck_device *device, const ck_op_desc *desc, ck_kernel_run *forward, ck_kernel_run *backward,
 			 ck_kernel **kernel, ck_err *err);
 

@@ -9,6 +9,7 @@ typedef struct ck_pool {
 	int64_t n, h, w, c, oh, ow; /* x (n,h,w,c), y (n,oh,ow,c) */
 	int64_t kh, kw, stride, pad;
 	double scale; /* of an average: 1 / (kh kw) */
+	ck_dtype t;
 } ck_pool;
 
 static ck_pool pool_of(const ck_op_desc *d)
@@ -25,7 +26,8 @@ static ck_pool pool_of(const ck_op_desc *d)
 			 .kw = a->kw,
 			 .stride = a->stride,
 			 .pad = a->pad,
-			 .scale = 1.0 / ((double)a->kh * a->kw)};
+			 .scale = 1.0 / ((double)a->kh * a->kw),
+			 .t = d->in[0].dtype};
 }
 
 static int64_t at_least(int64_t a, int64_t b)
@@ -84,7 +86,7 @@ static void gather_inputs(const ck_pool *p, const ck_stored *x, int64_t n, int64
 	g->n = 0;
 	for (int64_t r = rows.from; r < rows.to; r++)
 		for (int64_t c = cols.from; c < cols.to; c++, g->n++) {
-			g->value[g->n] = x + ((n * p->h + r) * p->w + c) * p->c;
+			g->value[g->n] = ck__at(p->t, x, ((n * p->h + r) * p->w + c) * p->c);
 			g->place[g->n] = (uint8_t)((r - top) * p->kw + c - left); /* an average's is not used, and may wrap */
 		}
 }
@@ -97,7 +99,7 @@ static void gather_outputs(const ck_pool *p, const ck_stored *dy, const uint8_t 
 	for (int64_t r = rows.from; r < rows.to; r++)
 		for (int64_t c = cols.from; c < cols.to; c++, g->n++) {
 			int64_t y = ((n * p->oh + r) * p->ow + c) * p->c;
-			g->value[g->n] = dy + y;
+			g->value[g->n] = ck__at(p->t, dy, y);
 			g->at[g->n] = at ? at + y : NULL;
 			g->place[g->n] = (uint8_t)((i + p->pad - r * p->stride) * p->kw + j + p->pad - c * p->stride);
 		}
@@ -108,8 +110,8 @@ static void gather_outputs(const ck_pool *p, const ck_stored *dy, const uint8_t 
 static void forward(const ck_kernel *kernel, const ck_args *a)
 {
 	const ck_cpu_kernel *k = ck__cpu_kernel(kernel);
-	const ck_vec_pool *vec = k->device->vec->pool;
 	ck_pool p = pool_of(&k->desc);
+	const ck_vec_pool *vec = ck__vec(k->device, p.t)->pool;
 	bool max = k->desc.kind == CK_MAXPOOL;
 	int team = ck__team(k->device, p.n * p.h * p.w * p.c);
 	CK_PARTS(team, part)
@@ -118,7 +120,7 @@ static void forward(const ck_kernel *kernel, const ck_args *a)
 		ck_span s = ck__span(p.n * p.oh * p.ow, team, part, 1);
 		for (int64_t place = s.from; place < s.to; place++) {
 			int64_t j = place % p.ow, i = place / p.ow % p.oh, n = place / p.ow / p.oh;
-			ck_stored *y = (ck_stored *)a->out[0] + place * p.c;
+			ck_stored *y = ck__at(p.t, a->out[0], place * p.c);
 			gather_inputs(&p, a->in[0], n, i, j, &g);
 			if (max)
 				vec->max(p.c, g.n, g.value, g.place, y, (uint8_t *)a->stash[0] + place * p.c);
@@ -133,8 +135,8 @@ static void forward(const ck_kernel *kernel, const ck_args *a)
 static void backward(const ck_kernel *kernel, const ck_args *a)
 {
 	const ck_cpu_kernel *k = ck__cpu_kernel(kernel);
-	const ck_vec_pool *vec = k->device->vec->pool;
 	ck_pool p = pool_of(&k->desc);
+	const ck_vec_pool *vec = ck__vec(k->device, p.t)->pool;
 	bool max = k->desc.kind == CK_MAXPOOL, acc = a->acc[0];
 	int team = ck__team(k->device, p.n * p.h * p.w * p.c);
 	CK_PARTS(team, part)
@@ -143,7 +145,7 @@ static void backward(const ck_kernel *kernel, const ck_args *a)
 		ck_span s = ck__span(p.n * p.h * p.w, team, part, 1);
 		for (int64_t place = s.from; place < s.to; place++) {
 			int64_t j = place % p.w, i = place / p.w % p.h, n = place / p.w / p.h;
-			ck_stored *dx = (ck_stored *)a->din[0] + place * p.c;
+			ck_stored *dx = ck__at(p.t, a->din[0], place * p.c);
 			gather_outputs(&p, a->dout, max ? a->stash[0] : NULL, n, i, j, &g);
 			if (max)
 				vec->max_backward(p.c, g.n, g.value, g.at, g.place, dx, acc);

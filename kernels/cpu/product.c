@@ -15,10 +15,8 @@ static void destroy(ck_cpu_kernel *kernel)
 
 ck_status ck__product_new(ck_device *device, const ck_op_desc *desc, ck_product_kernel **kernel, ck_err *err)
 {
-	for (int i = 0; i < desc->nin; i++)
-		if (desc->in[i].dtype != CK_F32)
-			return ck_fail(err, CK_USAGE, "device cpu has no %s over %s, only over f32",
-				       ck_op_kind_name(desc->kind), ck_dtype_name(desc->in[i].dtype));
+	if (desc->real != CK_F32)
+		return ck_fail(err, CK_USAGE, "device cpu computes in f32 only, not in %s", ck_dtype_name(desc->real));
 	ck_product_kernel *k = ck_alloc(1, sizeof(*k));
 	k->base = (ck_cpu_kernel){.destroy = destroy, .device = device, .desc = *desc};
 	*kernel = k;

@@ -13,7 +13,7 @@ typedef struct ck_product_kernel {
 	size_t ahead[2];         /* bytes of the backward's workspace that gradient[which] must leave alone, before its own */
 } ck_product_kernel;
 
-/* Begins prepare. CK_USAGE when some tensor is not float32: the passes beside the products know no other. */
+/* Begins prepare. CK_USAGE when the arithmetic is not to be in float32. */
 ck_status ck__product_new(ck_device *device, const ck_op_desc *desc, ck_product_kernel **k, ck_err *err);
 
 /* Ends prepare: `status` is that of making the primitives. Hands the kernel over, or frees it. */

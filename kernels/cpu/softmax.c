@@ -14,42 +14,42 @@ static int64_t length(const ck_op_desc *d, int64_t row)
 	return d->attr.causal ? row % cols + 1 : cols;
 }
 
-static void clear(ck_stored *row, int64_t from, int64_t to)
+static void clear(ck_dtype t, ck_stored *row, int64_t from, int64_t to)
 {
-	memset(row + from, 0, (size_t)(to - from) * sizeof(*row));
+	memset(ck__at(t, row, from), 0, (size_t)(to - from) * ck_dtype_size(t));
 }
 
 static void forward(const ck_kernel *kernel, const ck_args *a)
 {
 	const ck_cpu_kernel *k = ck__cpu_kernel(kernel);
-	const ck_vec_rows *vec = k->device->vec->rows;
+	ck_dtype t = k->desc.in[0].dtype;
+	const ck_vec_rows *vec = ck__vec(k->device, t)->rows;
 	int64_t rows = ck_shape_rows(k->desc.in[0].shape), cols = ck_shape_last(k->desc.in[0].shape);
-	const ck_stored *s = a->in[0]; /* (rows, cols) */
-	ck_stored *p = a->out[0];
 	int team = ck__team(k->device, rows * cols);
 #pragma omp parallel for num_threads(team) schedule(static, GROUP) if (team > 1)
 	for (int64_t row = 0; row < rows; row++) {
-		int64_t at = row * cols, n = length(&k->desc, row);
-		vec->softmax(n, s + at, p + at);
-		clear(p + at, n, cols);
+		int64_t n = length(&k->desc, row);
+		ck_stored *p = ck__at(t, a->out[0], row * cols); /* (cols) */
+		vec->softmax(n, ck__at(t, a->in[0], row * cols), p);
+		clear(t, p, n, cols);
 	}
 }
 
 static void backward(const ck_kernel *kernel, const ck_args *a)
 {
 	const ck_cpu_kernel *k = ck__cpu_kernel(kernel);
-	const ck_vec_rows *vec = k->device->vec->rows;
+	ck_dtype t = k->desc.in[0].dtype;
+	const ck_vec_rows *vec = ck__vec(k->device, t)->rows;
 	int64_t rows = ck_shape_rows(k->desc.in[0].shape), cols = ck_shape_last(k->desc.in[0].shape);
-	const ck_stored *p = a->out[0], *dp = a->dout; /* (rows, cols) */
-	ck_stored *ds = a->din[0];
 	bool acc = a->acc[0];
 	int team = ck__team(k->device, rows * cols);
 #pragma omp parallel for num_threads(team) schedule(static, GROUP) if (team > 1)
 	for (int64_t row = 0; row < rows; row++) {
 		int64_t at = row * cols, n = length(&k->desc, row);
-		vec->softmax_backward(n, p + at, dp + at, ds + at, acc);
+		ck_stored *ds = ck__at(t, a->din[0], at); /* (cols) */
+		vec->softmax_backward(n, ck__at(t, a->out[0], at), ck__at(t, a->dout, at), ds, acc);
 		if (!acc)
-			clear(ds + at, n, cols);
+			clear(t, ds, n, cols);
 	}
 }
 

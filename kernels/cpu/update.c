@@ -33,8 +33,8 @@ void ck__cpu_update(ck_device *d, const ck_update *u)
 		ck_span s = ck__span(u->n, team, part, CK_UNIT);
 		int64_t at = s.from, n = s.to - s.from;
 		if (u->optimizer->kind == CK_SGD)
-			d->vec->update->sgd(&rule, n, g + at, w + at, m ? m + at : NULL);
+			d->vec->f32->update->sgd(&rule, n, g + at, w + at, m ? m + at : NULL);
 		else
-			d->vec->update->adamw(&rule, n, g + at, w + at, m + at, v + at);
+			d->vec->f32->update->adamw(&rule, n, g + at, w + at, m + at, v + at);
 	}
 }

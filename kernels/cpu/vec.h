@@ -1,8 +1,9 @@
-/* The vector kernels: loops that the compiler vectorises, built once per instruction set.
+/* The vector kernels: loops that the compiler vectorises, built once per instruction set and storage type.
  *
- *     vec_*.c ──▶ libck_vec_v4 (AVX-512) ─┐
- *            ├──▶ libck_vec_v3 (AVX2)  ───┼──▶ ck__vec_choose() ──▶ device->vec
- *            └──▶ libck_vec_base ─────────┘
+ *                     f32 bf16 f16
+ *     vec_*.c ──▶ v4   ▪   ▪   ▪   (AVX-512) ─┐
+ *                 v3   ▪   ▪   ▪   (AVX2) ────┼──▶ ck__vec_choose() ──▶ device->vec
+ *                 base ▪   ▪   ▪   ───────────┘
  *
  * A kernel here runs in the calling thread over the span that it is given, draws no memory and keeps no state. Threads stand
  * around them: parallel.h has whole-tensor forms of the common ones, and what an op needs to split its work itself.
@@ -10,15 +11,14 @@
  * Any output may be the very same pointer as any input (in place); they may not overlap otherwise. Sums are formed in an
  * order that depends on the extents alone, never on addresses. NaNs in the input come out as NaNs.
  *
- * ck_stored is how a tensor's elements lie in memory; all arithmetic, parameters of norms, statistics and partial sums are
- * float32. A second storage type (bf16, f16) is a second build of the same sources with another ck_stored and its get() and
- * put() in vec_impl.h. */
+ * ck_stored stands for elements as a build stores them: float32, or one of the 16-bit types, by get() and put() in vec_impl.h. All
+ * arithmetic, parameters of norms, statistics and partial sums are float32; a result is rounded once. */
 #ifndef CK_VEC_H
 #define CK_VEC_H
 
 #include "kernels/ops.h"
 
-typedef float ck_stored;
+typedef void ck_stored;
 
 /* One op's dropout in one step; the rule is in kernels/philox.h. */
 typedef struct ck_drop {
@@ -35,13 +35,19 @@ typedef struct ck_vec_act {
 	void (*forward[4])(int64_t n, const ck_stored *x, ck_stored *y);
 	void (*backward[4])(int64_t n, const ck_stored *dy, const ck_stored *saved, ck_stored *dx, bool acc);
 	void (*add)(int64_t n, const ck_stored *a, const ck_stored *b, ck_stored *y); /* y = a + b */
+	void (*add_wide)(int64_t n, const float *a, const ck_stored *b, float *y);    /* the same, onto float32 */
+	void (*widen)(int64_t n, const ck_stored *x, float *y);                       /* y = x */
+	void (*narrow)(int64_t n, const float *x, ck_stored *y, bool acc);            /* y = x, or y += x with acc */
 } ck_vec_act;
 
 typedef struct ck_vec_drop {
 	/* Elements first .. first + n - 1 of the op; the pointers are those of element `first`, a multiple of 4.
-	 * forward: y = r + dropout(x), r may be NULL. backward: dx = dropout'(dy), added to dx with acc. */
+	 * forward: y = r + dropout(x), r may be NULL. backward: dx = dropout'(dy), added to dx with acc. wide: r, y and dy are
+	 * float32. */
 	void (*forward)(const ck_drop *d, int64_t first, int64_t n, const ck_stored *x, const ck_stored *r, ck_stored *y);
+	void (*forward_wide)(const ck_drop *d, int64_t first, int64_t n, const ck_stored *x, const float *r, float *y);
 	void (*backward)(const ck_drop *d, int64_t first, int64_t n, const ck_stored *dy, ck_stored *dx, bool acc);
+	void (*backward_wide)(const ck_drop *d, int64_t first, int64_t n, const float *dy, ck_stored *dx, bool acc);
 	/* dx = dy scale where y > 0, else 0: of ReLU and dropout together, no number need be drawn again. */
 	void (*relu_backward)(const ck_drop *d, int64_t n, const ck_stored *dy, const ck_stored *y, ck_stored *dx);
 } ck_vec_drop;
@@ -88,7 +94,6 @@ typedef struct ck_vec_update {
 } ck_vec_update;
 
 struct ck_vec {
-	const char *name; /* "v4", "v3" (x86-64 levels: AVX-512, AVX2) or "base" */
 	const ck_vec_act *act;
 	const ck_vec_drop *drop;
 	const ck_vec_norm *norm;
@@ -97,7 +102,13 @@ struct ck_vec {
 	const ck_vec_update *update;
 };
 
-/* The best build for this processor; fixed for a machine. */
-const struct ck_vec *ck__vec_choose(void);
+/* An instruction set's tables. */
+typedef struct ck_vec_set {
+	const char *name; /* "v4", "v3" (x86-64 levels: AVX-512, AVX2) or "base" */
+	const struct ck_vec *f32, *bf16, *f16;
+} ck_vec_set;
+
+/* The best one for this processor; fixed for a machine. */
+const ck_vec_set *ck__vec_choose(void);
 
 #endif

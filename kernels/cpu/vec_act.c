@@ -23,14 +23,14 @@ INLINE float relu_slope(float y)
 	return y > 0.0f ? 1.0f : 0.0f;
 }
 
-INLINE void map(int64_t n, const ck_stored *x, ck_stored *y, float (*f)(float))
+INLINE void map(int64_t n, const stored *x, stored *y, float (*f)(float))
 {
 	VEC_LOOP
 	for (int64_t i = 0; i < n; i++)
 		put(y, i, f(get(x, i)));
 }
 
-INLINE void map_gradient(int64_t n, const ck_stored *dy, const ck_stored *saved, ck_stored *dx, float (*slope)(float), bool acc)
+INLINE void map_gradient(int64_t n, const stored *dy, const stored *saved, stored *dx, float (*slope)(float), bool acc)
 {
 	VEC_LOOP
 	for (int64_t i = 0; i < n; i++)
@@ -67,11 +67,47 @@ static void none_backward(int64_t n, const ck_stored *dy, const ck_stored *saved
 		map(n, dy, dx, identity);
 }
 
-static void add(int64_t n, const ck_stored *a, const ck_stored *b, ck_stored *y)
+INLINE void add_stored(int64_t n, const stored *a, const stored *b, stored *y)
 {
 	VEC_LOOP
 	for (int64_t i = 0; i < n; i++)
 		put(y, i, get(a, i) + get(b, i));
+}
+
+static void add(int64_t n, const ck_stored *a, const ck_stored *b, ck_stored *y)
+{
+	add_stored(n, a, b, y);
+}
+
+static void add_wide(int64_t n, const float *a, const ck_stored *added, float *y)
+{
+	const stored *b = added;
+	VEC_LOOP
+	for (int64_t i = 0; i < n; i++)
+		y[i] = a[i] + get(b, i);
+}
+
+static void widen(int64_t n, const ck_stored *from, float *y)
+{
+	const stored *x = from;
+	VEC_LOOP
+	for (int64_t i = 0; i < n; i++)
+		y[i] = get(x, i);
+}
+
+INLINE void narrow_to(int64_t n, const float *x, stored *y, bool acc)
+{
+	VEC_LOOP
+	for (int64_t i = 0; i < n; i++)
+		put_gradient(y, i, x[i], acc);
+}
+
+static void narrow(int64_t n, const float *x, ck_stored *y, bool acc)
+{
+	if (acc)
+		narrow_to(n, x, y, true);
+	else
+		narrow_to(n, x, y, false);
 }
 
 const ck_vec_act VEC(ck__vec_act) = {
@@ -84,4 +120,7 @@ const ck_vec_act VEC(ck__vec_act) = {
 		 [CK_ACT_GELU_TANH] = gelu_tanh_backward,
 		 [CK_ACT_GELU_ERF] = gelu_erf_backward},
     .add = add,
+    .add_wide = add_wide,
+    .widen = widen,
+    .narrow = narrow,
 };

@@ -2,10 +2,15 @@
  * meson.build. */
 #include "kernels/cpu/vec.h"
 
-extern const struct ck_vec ck__vec_base;
+#define SET(name)                                                                                                              \
+	extern const struct ck_vec ck__vec_##name##_f32, ck__vec_##name##_bf16, ck__vec_##name##_f16;                          \
+	static const ck_vec_set set_##name = {#name, &ck__vec_##name##_f32, &ck__vec_##name##_bf16, &ck__vec_##name##_f16};
+
+SET(base)
 
 #ifdef __x86_64__
-extern const struct ck_vec ck__vec_v3, ck__vec_v4;
+SET(v3)
+SET(v4)
 
 /* The processor, and the operating system with it, has all that -march=x86-64-v3 (v4) lets the compiler use. */
 static bool has_v3(void)
@@ -20,14 +25,14 @@ static bool has_v4(void)
 	       __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 }
 
-const struct ck_vec *ck__vec_choose(void)
+const ck_vec_set *ck__vec_choose(void)
 {
 	__builtin_cpu_init();
-	return has_v4() ? &ck__vec_v4 : has_v3() ? &ck__vec_v3 : &ck__vec_base;
+	return has_v4() ? &set_v4 : has_v3() ? &set_v3 : &set_base;
 }
 #else
-const struct ck_vec *ck__vec_choose(void)
+const ck_vec_set *ck__vec_choose(void)
 {
-	return &ck__vec_base;
+	return &set_base;
 }
 #endif

@@ -75,8 +75,9 @@ INLINE void words_of(const ck_drop *d, const uint8_t *mask, int64_t first, int64
 			word[j] = mask[first + j];
 }
 
-INLINE void drop(const ck_drop *d, const uint8_t *mask, int64_t first, int64_t n, const ck_stored *x, const ck_stored *r,
-		 ck_stored *y)
+/* With `unrounded`, r and y are float32. */
+INLINE void drop(const ck_drop *d, const uint8_t *mask, int64_t first, int64_t n, const stored *x, const void *r, void *y,
+		 bool unrounded)
 {
 	uint32_t threshold = d->threshold;
 	float scale = d->scale;
@@ -87,7 +88,11 @@ INLINE void drop(const ck_drop *d, const uint8_t *mask, int64_t first, int64_t n
 		VEC_LOOP
 		for (int64_t j = 0; j < m; j++) {
 			float factor = word[j] >= threshold ? scale : 0.0f;
-			put(y, i + j, get(x, i + j) * factor + (r ? get(r, i + j) : 0.0f));
+			float kept = get(x, i + j) * factor;
+			if (unrounded)
+				((float *)y)[i + j] = kept + (r ? ((const float *)r)[i + j] : 0.0f);
+			else
+				put(y, i + j, kept + (r ? get(r, i + j) : 0.0f));
 		}
 	}
 }
@@ -95,11 +100,16 @@ INLINE void drop(const ck_drop *d, const uint8_t *mask, int64_t first, int64_t n
 static void forward(const ck_drop *d, int64_t first, int64_t n, const ck_stored *x, const ck_stored *r, ck_stored *y)
 {
 	if (d->mask)
-		drop(d, d->mask, first, n, x, r, y);
+		drop(d, d->mask, first, n, x, r, y, false);
 	else if (r)
-		drop(d, NULL, first, n, x, r, y);
+		drop(d, NULL, first, n, x, r, y, false);
 	else
-		drop(d, NULL, first, n, x, NULL, y);
+		drop(d, NULL, first, n, x, NULL, y, false);
+}
+
+static void forward_wide(const ck_drop *d, int64_t first, int64_t n, const ck_stored *x, const float *r, float *y)
+{
+	drop(d, d->mask, first, n, x, r, y, true);
 }
 
 static void backward(const ck_drop *d, int64_t first, int64_t n, const ck_stored *dy, ck_stored *dx, bool acc)
@@ -107,12 +117,35 @@ static void backward(const ck_drop *d, int64_t first, int64_t n, const ck_stored
 	forward(d, first, n, dy, acc ? dx : NULL, dx);
 }
 
-static void relu_backward(const ck_drop *d, int64_t n, const ck_stored *dy, const ck_stored *y, ck_stored *dx)
+static void backward_wide(const ck_drop *d, int64_t first, int64_t n, const float *dy, ck_stored *to, bool acc)
 {
+	stored *dx = to;
+	for (int64_t i = 0; i < n; i += WORDS) {
+		uint32_t word[WORDS];
+		int64_t m = n - i < WORDS ? n - i : WORDS;
+		words_of(d, d->mask, first + i, m, word);
+		VEC_LOOP
+		for (int64_t j = 0; j < m; j++) {
+			float kept = word[j] >= d->threshold ? dy[i + j] * d->scale : 0.0f;
+			put(dx, i + j, kept + (acc ? get(dx, i + j) : 0.0f));
+		}
+	}
+}
+
+static void relu_backward(const ck_drop *d, int64_t n, const ck_stored *gradient, const ck_stored *result, ck_stored *to)
+{
+	const stored *dy = gradient, *y = result;
+	stored *dx = to;
 	float scale = d->scale;
 	VEC_LOOP
 	for (int64_t i = 0; i < n; i++)
 		put(dx, i, get(dy, i) * (get(y, i) > 0.0f ? scale : 0.0f));
 }
 
-const ck_vec_drop VEC(ck__vec_drop) = {.forward = forward, .backward = backward, .relu_backward = relu_backward};
+const ck_vec_drop VEC(ck__vec_drop) = {
+    .forward = forward,
+    .forward_wide = forward_wide,
+    .backward = backward,
+    .backward_wide = backward_wide,
+    .relu_backward = relu_backward,
+};

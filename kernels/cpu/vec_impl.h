@@ -6,6 +6,7 @@
 
 #include "kernels/cpu/vec.h"
 #include "kernels/cpu/vec_norm.h"
+#include "kernels/half.h"
 
 #define VEC_JOIN(name, suffix) name##_##suffix
 #define VEC_NAME(name, suffix) VEC_JOIN(name, suffix)
@@ -17,19 +18,38 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* Storage to arithmetic and back. */
-INLINE float get(const ck_stored *p, int64_t i)
+/* Storage to arithmetic and back, by CK_VEC_STORED: f32, bf16 or f16. */
+typedef float stored_f32;
+typedef uint16_t stored_bf16, stored_f16;
+typedef VEC_NAME(stored, CK_VEC_STORED) stored;
+
+#define get_bf16 ck_bf16_get
+#define put_bf16 ck_bf16_put
+#define get_f16 ck_f16_get
+#define put_f16 ck_f16_put
+
+INLINE float get_f32(float x)
 {
-	return p[i];
+	return x;
 }
 
-INLINE void put(ck_stored *p, int64_t i, float value)
+INLINE float put_f32(float x)
 {
-	p[i] = value;
+	return x;
+}
+
+INLINE float get(const stored *p, int64_t i)
+{
+	return VEC_NAME(get, CK_VEC_STORED)(p[i]);
+}
+
+INLINE void put(stored *p, int64_t i, float value)
+{
+	p[i] = VEC_NAME(put, CK_VEC_STORED)(value);
 }
 
 /* Writes a gradient, or adds it to what is there. `acc` is a constant wherever this is inlined. */
-INLINE void put_gradient(ck_stored *p, int64_t i, float value, bool acc)
+INLINE void put_gradient(stored *p, int64_t i, float value, bool acc)
 {
 	put(p, i, acc ? get(p, i) + value : value);
 }
@@ -74,14 +94,14 @@ INLINE lanes lanes_of(const float each[LANES])
 	return v;
 }
 
-INLINE lanes load_block(const ck_stored *x, int64_t count, float pad)
+INLINE lanes load_block(const stored *x, int64_t count, float pad)
 {
 	float each[LANES];
 	VEC_LANES each[l] = l < count ? get(x, l) : pad;
 	return lanes_of(each);
 }
 
-INLINE void store_block(ck_stored *y, int64_t count, lanes v, bool acc)
+INLINE void store_block(stored *y, int64_t count, lanes v, bool acc)
 {
 	float each[LANES];
 	memcpy(each, &v, sizeof(v));

@@ -36,7 +36,7 @@ INLINE float square(float x)
 }
 
 /* sum[c] += sum over rows of f(x - mean) */
-INLINE void add_rows(int64_t rows, int64_t cols, const ck_stored *x, const float *mean, float *sum, bool squared)
+INLINE void add_rows(int64_t rows, int64_t cols, const stored *x, const float *mean, float *sum, bool squared)
 {
 	int64_t row = 0;
 #define TERM(k) (squared ? square(get(x + (k)*cols, c) - mean[c]) : get(x + (k)*cols, c))
@@ -51,7 +51,7 @@ INLINE void add_rows(int64_t rows, int64_t cols, const ck_stored *x, const float
 #undef TERM
 }
 
-static void block_moments(int64_t rows, int64_t cols, const ck_stored *x, float *mean, float *m2)
+static void block_moments(int64_t rows, int64_t cols, const stored *x, float *mean, float *m2)
 {
 	float inverse = 1.0f / (float)rows;
 	zero(cols, mean);
@@ -76,8 +76,9 @@ static void merge(int64_t cols, int64_t na, float *mean_a, float *m2_a, int64_t 
 	}
 }
 
-static void moments(int64_t rows, int64_t cols, const ck_stored *x, float *mean, float *m2, float *scratch)
+static void moments(int64_t rows, int64_t cols, const ck_stored *matrix, float *mean, float *m2, float *scratch)
 {
+	const stored *x = matrix;
 	int64_t block = block_rows(cols);
 	zero(cols, mean);
 	zero(cols, m2);
@@ -88,8 +89,8 @@ static void moments(int64_t rows, int64_t cols, const ck_stored *x, float *mean,
 	}
 }
 
-INLINE void apply_rows(int64_t rows, int64_t cols, const ck_stored *x, const float *mean, const float *scale, const float *beta,
-		       const ck_stored *r, ck_stored *y, bool residual, bool relu)
+INLINE void apply_rows(int64_t rows, int64_t cols, const stored *x, const float *mean, const float *scale, const float *beta,
+		       const stored *r, stored *y, bool residual, bool relu)
 {
 	for (int64_t row = 0; row < rows; row++) {
 		int64_t at = row * cols;
@@ -118,14 +119,14 @@ static void apply(int64_t rows, int64_t cols, const ck_stored *x, const float *m
 
 /* ---- batch norm, backward ------------------------------------------------------------------------------------------------ */
 
-INLINE float masked(const ck_stored *dy, const ck_stored *y, int64_t i, bool relu)
+INLINE float masked(const stored *dy, const stored *y, int64_t i, bool relu)
 {
 	float dz = get(dy, i);
 	return relu && !(get(y, i) > 0.0f) ? 0.0f : dz;
 }
 
-INLINE void add_gradient_rows(int64_t rows, int64_t cols, const ck_stored *dy, const ck_stored *y, const ck_stored *x,
-			      const float *mean, float *sum, float *sum_x, bool relu, bool both)
+INLINE void add_gradient_rows(int64_t rows, int64_t cols, const stored *dy, const stored *y, const stored *x, const float *mean,
+			      float *sum, float *sum_x, bool relu, bool both)
 {
 	int64_t row = 0;
 	for (; row + 2 <= rows; row += 2) {
@@ -150,7 +151,7 @@ INLINE void add_gradient_rows(int64_t rows, int64_t cols, const ck_stored *dy, c
 	}
 }
 
-static void block_gradient_sums(int64_t rows, int64_t cols, const ck_stored *dy, const ck_stored *y, const ck_stored *x,
+static void block_gradient_sums(int64_t rows, int64_t cols, const stored *dy, const stored *y, const stored *x,
 				const float *mean, float *sum, float *sum_x)
 {
 	if (x && y)
@@ -163,9 +164,10 @@ static void block_gradient_sums(int64_t rows, int64_t cols, const ck_stored *dy,
 		add_gradient_rows(rows, cols, dy, NULL, NULL, NULL, sum, NULL, false, false);
 }
 
-static void gradient_sums(int64_t rows, int64_t cols, const ck_stored *dy, const ck_stored *y, const ck_stored *x,
-			  const float *mean, float *sum, float *sum_x, float *scratch)
+static void gradient_sums(int64_t rows, int64_t cols, const ck_stored *gradient_of_y, const ck_stored *result,
+			  const ck_stored *input, const float *mean, float *sum, float *sum_x, float *scratch)
 {
+	const stored *dy = gradient_of_y, *y = result, *x = input;
 	int64_t block = block_rows(cols);
 	zero(cols, sum);
 	zero(cols, sum_x);
@@ -186,9 +188,9 @@ enum residual_gradient { DR_NONE, DR_WRITE, DR_ADD, DR_MODES };
 
 INLINE void gradient_rows(int64_t rows, int64_t cols, const ck_bn_gradient *g, bool relu, bool acc, int dr_mode)
 {
-	const ck_stored *dy = g->dy, *y = g->y, *x = g->x;
+	const stored *dy = g->dy, *y = g->y, *x = g->x;
 	const float *mean = g->mean, *scale = g->scale, *offset = g->offset, *slope = g->slope;
-	ck_stored *dx = g->dx, *dr = g->dr;
+	stored *dx = g->dx, *dr = g->dr;
 	for (int64_t row = 0; row < rows; row++) {
 		int64_t at = row * cols;
 		VEC_LOOP
@@ -222,78 +224,112 @@ static void gradient(int64_t rows, int64_t cols, const ck_bn_gradient *g)
 
 /* ---- layer norm ---------------------------------------------------------------------------------------------------------- */
 
-INLINE lanes load_floats(const float *x, int64_t count)
+INLINE lanes load_floats(const float *x, int64_t count, float pad)
 {
 	float each[LANES];
-	VEC_LANES each[l] = l < count ? x[l] : 0.0f;
+	VEC_LANES each[l] = l < count ? x[l] : pad;
 	return lanes_of(each);
 }
 
-static void layer(int64_t rows, int64_t cols, float eps, const ck_stored *x, const float *gamma, const float *beta,
-		  ck_stored *y, float *mean, float *rstd)
+static void layer(int64_t rows, int64_t cols, float eps, const float *x, const float *gamma, const float *beta, ck_stored *out,
+		  ck_stored *stash, float *mean, float *rstd)
 {
 	float inverse = 1.0f / (float)cols;
+	stored *y = out, *xhat = stash;
 	for (int64_t row = 0; row < rows; row++, x += cols, y += cols) {
 		lanes sum = {0}, squares = {0};
-		VEC_BLOCKS(cols, i, count, { sum += load_block(x + i, count, 0); });
+		VEC_BLOCKS(cols, i, count, { sum += load_floats(x + i, count, 0); });
 		float m = sum_lanes(sum) * inverse;
 		VEC_BLOCKS(cols, i, count, {
-			lanes centred = load_block(x + i, count, m) - m;
+			lanes centred = load_floats(x + i, count, m) - m;
 			squares += centred * centred;
 		});
 		float s = 1.0f / sqrtf(sum_lanes(squares) * inverse + eps);
 		VEC_LOOP
 		for (int64_t c = 0; c < cols; c++)
-			put(y, c, (get(x, c) - m) * s * gamma[c] + beta[c]);
-		mean[row] = m;
+			put(y, c, (x[c] - m) * s * gamma[c] + beta[c]);
+		if (xhat) {
+			VEC_LOOP
+			for (int64_t c = 0; c < cols; c++)
+				put(xhat, row * cols + c, (x[c] - m) * s);
+		} else {
+			mean[row] = m;
+		}
 		rstd[row] = s;
 	}
 }
 
-static void layer_sums(int64_t rows, int64_t cols, const ck_stored *dy, const ck_stored *x, const float *mean,
-		       const float *rstd, float *dgamma, float *dbeta)
+/* The normalised input: as stashed, or worked out from x. */
+INLINE float normalised(const ck_ln_saved *saved, int64_t row, int64_t i, bool stashed)
 {
+	return stashed ? get(saved->xhat, i) : (saved->x[i] - saved->mean[row]) * saved->rstd[row];
+}
+
+INLINE void layer_sums_rows(int64_t rows, int64_t cols, const stored *dy, const ck_ln_saved *saved, float *dgamma, bool stashed)
+{
+	for (int64_t row = 0; row < rows; row++) {
+		int64_t at = row * cols;
+		VEC_LOOP
+		for (int64_t c = 0; c < cols; c++)
+			dgamma[c] += get(dy, at + c) * normalised(saved, row, at + c, stashed);
+	}
+}
+
+static void layer_sums(int64_t rows, int64_t cols, const ck_stored *gradient, const ck_ln_saved *saved, float *dgamma,
+		       float *dbeta)
+{
+	const stored *dy = gradient;
+	const ck_ln_saved own = *saved; /* so that the compiler knows that no store changes it */
+	if (own.xhat)
+		layer_sums_rows(rows, cols, dy, &own, dgamma, true);
+	else if (own.x)
+		layer_sums_rows(rows, cols, dy, &own, dgamma, false);
 	for (int64_t row = 0; row < rows; row++, dy += cols) {
-		if (x) {
-			float m = mean[row], s = rstd[row];
-			VEC_LOOP
-			for (int64_t c = 0; c < cols; c++)
-				dgamma[c] += get(dy, c) * ((get(x, c) - m) * s);
-			x += cols;
-		}
 		VEC_LOOP
 		for (int64_t c = 0; c < cols; c++)
 			dbeta[c] += get(dy, c);
 	}
 }
 
-INLINE void layer_gradient_row(int64_t cols, const ck_stored *dy, const ck_stored *x, const float *gamma, float m, float s,
-			       ck_stored *dx, bool acc)
+INLINE lanes load_normalised(const ck_ln_saved *saved, int64_t row, int64_t i, int64_t count, bool stashed)
+{
+	if (stashed)
+		return load_block((const stored *)saved->xhat + i, count, 0);
+	return (load_floats(saved->x + i, count, saved->mean[row]) - saved->mean[row]) * saved->rstd[row];
+}
+
+INLINE void layer_gradient_row(int64_t cols, const stored *dy, const ck_ln_saved *saved, int64_t row, const float *gamma,
+			       float *dx, bool acc, bool stashed)
 {
 	lanes sum = {0}, sum_x = {0};
+	int64_t at = row * cols;
 	VEC_BLOCKS(cols, i, count, {
-		lanes g = load_block(dy + i, count, 0) * load_floats(gamma + i, count);
+		lanes g = load_block(dy + at + i, count, 0) * load_floats(gamma + i, count, 0);
 		sum += g;
-		sum_x += g * (load_block(x + i, count, 0) - m);
+		sum_x += g * load_normalised(saved, row, at + i, count, stashed);
 	});
-	float offset = sum_lanes(sum) / (float)cols, slope = sum_lanes(sum_x) * s * s / (float)cols;
+	float offset = sum_lanes(sum) / (float)cols, slope = sum_lanes(sum_x) / (float)cols, s = saved->rstd[row];
 	VEC_LOOP
 	for (int64_t c = 0; c < cols; c++) {
-		float g = get(dy, c) * gamma[c];
-		put_gradient(dx, c, s * (g - offset - (get(x, c) - m) * slope), acc);
+		float g = get(dy, at + c) * gamma[c];
+		float gradient = s * (g - offset - normalised(saved, row, at + c, stashed) * slope);
+		dx[at + c] = acc ? dx[at + c] + gradient : gradient;
 	}
 }
 
-static void layer_gradient(int64_t rows, int64_t cols, const ck_stored *dy, const ck_stored *x, const float *gamma,
-			   const float *mean, const float *rstd, ck_stored *dx, bool acc)
+static void layer_gradient(int64_t rows, int64_t cols, const ck_stored *dy, const ck_ln_saved *saved, const float *gamma,
+			   float *dx, bool acc)
 {
-	for (int64_t row = 0; row < rows; row++) {
-		int64_t at = row * cols;
-		if (acc)
-			layer_gradient_row(cols, dy + at, x + at, gamma, mean[row], rstd[row], dx + at, true);
+	const ck_ln_saved own = *saved;
+	for (int64_t row = 0; row < rows; row++)
+		if (own.xhat && acc)
+			layer_gradient_row(cols, dy, &own, row, gamma, dx, true, true);
+		else if (own.xhat)
+			layer_gradient_row(cols, dy, &own, row, gamma, dx, false, true);
+		else if (acc)
+			layer_gradient_row(cols, dy, &own, row, gamma, dx, true, false);
 		else
-			layer_gradient_row(cols, dy + at, x + at, gamma, mean[row], rstd[row], dx + at, false);
-	}
+			layer_gradient_row(cols, dy, &own, row, gamma, dx, false, false);
 }
 
 const ck_vec_norm VEC(ck__vec_norm) = {

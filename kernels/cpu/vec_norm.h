@@ -17,6 +17,13 @@ typedef struct ck_bn_gradient {
 	bool acc_x, acc_r;
 } ck_bn_gradient;
 
+/* What a layer norm's backward knows of its input: xhat, or else x and its mean; NULL what is not there. */
+typedef struct ck_ln_saved {
+	const ck_stored *xhat;    /* (rows, cols) */
+	const float *x;           /* (rows, cols) */
+	const float *mean, *rstd; /* (rows) */
+} ck_ln_saved;
+
 struct ck_vec_norm {
 	/* Per column: mean[c], and m2[c] = sum of (x - mean)^2. scratch: 2 cols. */
 	void (*moments)(int64_t rows, int64_t cols, const ck_stored *x, float *mean, float *m2, float *scratch);
@@ -30,14 +37,14 @@ struct ck_vec_norm {
 			      const float *mean, float *sum, float *sum_x, float *scratch);
 	void (*gradient)(int64_t rows, int64_t cols, const ck_bn_gradient *g);
 
-	/* Layer norm; mean and rstd are (rows). */
-	void (*layer)(int64_t rows, int64_t cols, float eps, const ck_stored *x, const float *gamma, const float *beta,
-		      ck_stored *y, float *mean, float *rstd);
-	/* dgamma[c] += sum over rows of dy xhat, dbeta[c] += sum of dy. */
-	void (*layer_sums)(int64_t rows, int64_t cols, const ck_stored *dy, const ck_stored *x, const float *mean,
-			   const float *rstd, float *dgamma, float *dbeta);
-	void (*layer_gradient)(int64_t rows, int64_t cols, const ck_stored *dy, const ck_stored *x, const float *gamma,
-			       const float *mean, const float *rstd, ck_stored *dx, bool acc);
+	/* Layer norm. Stashes xhat where that is given, else the mean. */
+	void (*layer)(int64_t rows, int64_t cols, float eps, const float *x, const float *gamma, const float *beta,
+		      ck_stored *y, ck_stored *xhat, float *mean, float *rstd);
+	/* dgamma[c] += sum over rows of dy xhat, unless nothing is saved that tells xhat; dbeta[c] += sum of dy. */
+	void (*layer_sums)(int64_t rows, int64_t cols, const ck_stored *dy, const ck_ln_saved *saved, float *dgamma,
+			   float *dbeta);
+	void (*layer_gradient)(int64_t rows, int64_t cols, const ck_stored *dy, const ck_ln_saved *saved, const float *gamma,
+			       float *dx, bool acc);
 };
 
 #endif

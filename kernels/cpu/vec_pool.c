@@ -12,18 +12,24 @@ INLINE int_lanes choose(int_lanes mask, int_lanes yes, int_lanes no)
 	return (mask & yes) | (~mask & no);
 }
 
+/* Channels c and on of place k's vector. */
+INLINE const stored *channels_at(const ck_stored *const *x, int k, int64_t c)
+{
+	return (const stored *)x[k] + c;
+}
+
 INLINE void max_block(int64_t c, int64_t count, int n, const ck_stored *const *x, const uint8_t *place, ck_stored *y,
 		      uint8_t *at)
 {
-	lanes best = load_block(x[0] + c, count, 0);
+	lanes best = load_block(channels_at(x, 0, c), count, 0);
 	int_lanes where = (int_lanes){0} + place[0];
 	for (int k = 1; k < n; k++) {
-		lanes v = load_block(x[k] + c, count, 0);
+		lanes v = load_block(channels_at(x, k, c), count, 0);
 		int_lanes take = (v > best) | (v != v); /* NaN wins, as in PyTorch */
 		best = (lanes)choose(take, (int_lanes)v, (int_lanes)best);
 		where = choose(take, (int_lanes){0} + place[k], where);
 	}
-	store_block(y + c, count, best, false);
+	store_block((stored *)y + c, count, best, false);
 	VEC_LANES
 	{
 		if (l < count)
@@ -49,7 +55,7 @@ INLINE int_lanes widened(const uint8_t *bytes)
 }
 
 /* The gradients of one place of the other side, where it was chosen. */
-INLINE lanes chosen(const ck_stored *dy, const uint8_t *at, uint8_t place, int64_t count)
+INLINE lanes chosen(const stored *dy, const uint8_t *at, uint8_t place, int64_t count)
 {
 	uint8_t padded[16];
 	if (count < LANES)
@@ -63,8 +69,8 @@ INLINE void max_gradient(int64_t channels, int n, const ck_stored *const *dy, co
 	VEC_BLOCKS(channels, c, count, {
 		lanes sum = {0};
 		for (int k = 0; k < n; k++)
-			sum += chosen(dy[k] + c, at[k] + c, place[k], count);
-		store_block(dx + c, count, sum, acc);
+			sum += chosen(channels_at(dy, k, c), at[k] + c, place[k], count);
+		store_block((stored *)dx + c, count, sum, acc);
 	});
 }
 
@@ -82,8 +88,8 @@ INLINE void sum_places(int64_t channels, int n, const ck_stored *const *x, float
 	VEC_BLOCKS(channels, c, count, {
 		lanes sum = {0};
 		for (int k = 0; k < n; k++)
-			sum += load_block(x[k] + c, count, 0);
-		store_block(y + c, count, sum * scale, acc);
+			sum += load_block(channels_at(x, k, c), count, 0);
+		store_block((stored *)y + c, count, sum * scale, acc);
 	});
 }
 

@@ -21,7 +21,7 @@ INLINE lanes exp_lanes(lanes x)
 	return lanes_of(each);
 }
 
-static float largest(int64_t n, const ck_stored *x)
+static float largest(int64_t n, const stored *x)
 {
 	lanes most = (lanes){0} - INFINITY;
 	VEC_BLOCKS(n, i, count, { most = larger(load_block(x + i, count, -INFINITY), most); });
@@ -35,20 +35,29 @@ static float largest(int64_t n, const ck_stored *x)
 	return each[0];
 }
 
-static void softmax(int64_t n, const ck_stored *s, ck_stored *p)
+/* The exponentials wait for their sum where they go to; but in 16 bits, where they would be rounded for it, they are formed
+ * again. */
+static void softmax(int64_t n, const ck_stored *from, ck_stored *to)
 {
+	enum { KEPT = sizeof(stored) == sizeof(float) };
+	const stored *s = from;
+	stored *p = to;
 	float most = largest(n, s);
 	lanes sum = {0};
 	VEC_BLOCKS(n, i, count, {
 		lanes e = exp_lanes(load_block(s + i, count, -INFINITY) - most);
-		store_block(p + i, count, e, false);
+		if (KEPT)
+			store_block(p + i, count, e, false);
 		sum += e;
 	});
 	float scale = 1.0f / sum_lanes(sum);
-	VEC_BLOCKS(n, i, count, { store_block(p + i, count, load_block(p + i, count, 0) * scale, false); });
+	VEC_BLOCKS(n, i, count, {
+		lanes e = KEPT ? load_block(p + i, count, 0) : exp_lanes(load_block(s + i, count, -INFINITY) - most);
+		store_block(p + i, count, e * scale, false);
+	});
 }
 
-INLINE void softmax_gradient(int64_t n, const ck_stored *p, const ck_stored *dp, ck_stored *ds, bool acc)
+INLINE void softmax_gradient(int64_t n, const stored *p, const stored *dp, stored *ds, bool acc)
 {
 	lanes sum = {0};
 	VEC_BLOCKS(n, i, count, { sum += load_block(p + i, count, 0) * load_block(dp + i, count, 0); });
@@ -68,8 +77,9 @@ static void softmax_backward(int64_t n, const ck_stored *p, const ck_stored *dp,
 }
 
 /* By stretches that stay in the first-level cache: each one's maximum, then its sum on top of the rescaled sum so far. */
-static float log_sum_exp(int64_t n, const ck_stored *x)
+static float log_sum_exp(int64_t n, const ck_stored *logits)
 {
+	const stored *x = logits;
 	enum { STRETCH = 2048 };
 	float most = -INFINITY, sum = 0;
 	for (int64_t from = 0; from < n; from += STRETCH, x += STRETCH) {
@@ -86,7 +96,7 @@ static float log_sum_exp(int64_t n, const ck_stored *x)
 	return most + logf(sum);
 }
 
-INLINE void exponentials(int64_t n, float lse, float scale, const ck_stored *x, ck_stored *dx, bool acc)
+INLINE void exponentials(int64_t n, float lse, float scale, const stored *x, stored *dx, bool acc)
 {
 	VEC_LOOP
 	for (int64_t i = 0; i < n; i++)
@@ -101,8 +111,9 @@ static void exp_scaled(int64_t n, float lse, float scale, const ck_stored *x, ck
 		exponentials(n, lse, scale, x, dx, false);
 }
 
-static void column_sums(int64_t rows, int64_t cols, int64_t stride, const ck_stored *x, float *sum)
+static void column_sums(int64_t rows, int64_t cols, int64_t stride, const ck_stored *matrix, float *sum)
 {
+	const stored *x = matrix;
 	int64_t row = 0;
 	for (; row + 4 <= rows; row += 4, x += 4 * stride)
 		VEC_LOOP

@@ -1,6 +1,8 @@
 /* XENT: mean over rows of lse - logit[target], where lse = log(sum(exp(logits))) is stashed, so that the backward needs one
  * pass: dlogits = (exp(logits - lse) - [target]) dloss / rows, in place if asked. Bound by memory: one reading forward, one
  * reading and one writing backward. */
+#include <math.h>
+
 #include "kernels/cpu/parallel.h"
 
 enum { LOGITS, TARGET };
@@ -8,16 +10,17 @@ enum { LOGITS, TARGET };
 static void forward(const ck_kernel *kernel, const ck_args *a)
 {
 	const ck_cpu_kernel *k = ck__cpu_kernel(kernel);
-	const ck_vec_rows *vec = k->device->vec->rows;
+	ck_dtype t = k->desc.in[LOGITS].dtype;
+	const ck_vec_rows *vec = ck__vec(k->device, t)->rows;
 	int64_t rows = ck_shape_rows(k->desc.in[LOGITS].shape), cols = ck_shape_last(k->desc.in[LOGITS].shape);
-	const ck_stored *logits = a->in[LOGITS]; /* (rows, cols) */
-	const int32_t *target = a->in[TARGET];   /* (rows) */
+	const int32_t *target = a->in[TARGET]; /* (rows) */
 	float *lse = a->stash[0], *row_loss = a->workspace;
 	int team = ck__team(k->device, rows * cols);
 #pragma omp parallel for num_threads(team) schedule(static) if (team > 1)
 	for (int64_t row = 0; row < rows; row++) {
-		lse[row] = vec->log_sum_exp(cols, logits + row * cols);
-		row_loss[row] = lse[row] - logits[row * cols + target[row]];
+		const ck_stored *logits = ck__at(t, a->in[LOGITS], row * cols); /* (cols) */
+		lse[row] = vec->log_sum_exp(cols, logits);
+		row_loss[row] = lse[row] - (float)ck_element_get(t, logits, target[row]);
 	}
 	double sum = 0;
 	for (int64_t row = 0; row < rows; row++)
@@ -25,21 +28,25 @@ static void forward(const ck_kernel *kernel, const ck_args *a)
 	*(float *)a->out[0] = (float)(sum / (double)rows);
 }
 
+/* The target's own gradient is worked out apart, so that it is rounded once. */
 static void backward(const ck_kernel *kernel, const ck_args *a)
 {
 	const ck_cpu_kernel *k = ck__cpu_kernel(kernel);
-	const ck_vec_rows *vec = k->device->vec->rows;
+	ck_dtype t = k->desc.in[LOGITS].dtype;
+	const ck_vec_rows *vec = ck__vec(k->device, t)->rows;
 	int64_t rows = ck_shape_rows(k->desc.in[LOGITS].shape), cols = ck_shape_last(k->desc.in[LOGITS].shape);
-	const ck_stored *logits = a->in[LOGITS]; /* (rows, cols) */
-	const int32_t *target = a->in[TARGET];   /* (rows) */
-	const float *lse = a->stash[0];          /* (rows) */
-	ck_stored *dlogits = a->din[LOGITS];
+	const int32_t *target = a->in[TARGET]; /* (rows) */
+	const float *lse = a->stash[0];        /* (rows) */
 	float scale = (a->dout ? *(const float *)a->dout : 1.0f) / (float)rows;
 	int team = ck__team(k->device, rows * cols);
 #pragma omp parallel for num_threads(team) schedule(static) if (team > 1)
 	for (int64_t row = 0; row < rows; row++) {
-		vec->exp_scaled(cols, lse[row], scale, logits + row * cols, dlogits + row * cols, a->acc[LOGITS]);
-		dlogits[row * cols + target[row]] -= scale;
+		const ck_stored *logits = ck__at(t, a->in[LOGITS], row * cols); /* (cols) */
+		ck_stored *dlogits = ck__at(t, a->din[LOGITS], row * cols);
+		float chosen = (expf((float)ck_element_get(t, logits, target[row]) - lse[row]) - 1.0f) * scale;
+		double before = a->acc[LOGITS] ? ck_element_get(t, dlogits, target[row]) : 0;
+		vec->exp_scaled(cols, lse[row], scale, logits, dlogits, a->acc[LOGITS]);
+		ck_element_put(t, dlogits, target[row], before + (double)chosen);
 	}
 }
 

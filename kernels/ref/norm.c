@@ -114,37 +114,52 @@ void ck__ref_layernorm_forward(const ck_op_desc *d, const ck_args *a)
 {
 	int64_t rows = ck_shape_rows(d->in[X].shape), channels = ck_shape_last(d->in[X].shape);
 	const double *gamma = a->in[GAMMA], *beta = a->in[BETA];
-	double *mean = a->stash[0], *rstd = a->stash[1]; // (M)
+	double *xhats = ck_layernorm_stashes_xhat(d) ? a->stash[0] : NULL; // (M, C)
+	double *means = xhats ? NULL : a->stash[0], *rstds = a->stash[1];  // (M)
 	for (int64_t m = 0; m < rows; m++) {
 		const double *x = (const double *)a->in[X] + m * channels;
-		double *y = (double *)a->out[0] + m * channels, variance;
-		moments(x, channels, 1, &mean[m], &variance);
-		rstd[m] = 1 / sqrt(variance + d->attr.eps);
-		for (int64_t c = 0; c < channels; c++)
-			y[c] = gamma[c] * (x[c] - mean[m]) * rstd[m] + beta[c];
+		double *y = (double *)a->out[0] + m * channels, mean, variance;
+		moments(x, channels, 1, &mean, &variance);
+		rstds[m] = 1 / sqrt(variance + d->attr.eps);
+		if (means)
+			means[m] = mean;
+		for (int64_t c = 0; c < channels; c++) {
+			double xhat = (x[c] - mean) * rstds[m];
+			y[c] = gamma[c] * xhat + beta[c];
+			if (xhats)
+				xhats[m * channels + c] = xhat;
+		}
 	}
+}
+
+/* The normalised input at row m, channel c, from what was stashed. */
+static double normalised(const ck_op_desc *d, const ck_args *a, int64_t m, int64_t c)
+{
+	int64_t e = m * ck_shape_last(d->in[X].shape) + c;
+	if (ck_layernorm_stashes_xhat(d))
+		return ((const double *)a->stash[0])[e];
+	return (((const double *)a->in[X])[e] - ((const double *)a->stash[0])[m]) * ((const double *)a->stash[1])[m];
 }
 
 static void layernorm_row_gradient(const ck_op_desc *d, const ck_args *a, int64_t m)
 {
 	int64_t channels = ck_shape_last(d->in[X].shape);
-	const double *x = (const double *)a->in[X] + m * channels, *dout = (const double *)a->dout + m * channels;
-	const double *gamma = a->in[GAMMA];
-	double mean = ((const double *)a->stash[0])[m], rstd = ((const double *)a->stash[1])[m];
+	const double *dout = (const double *)a->dout + m * channels, *gamma = a->in[GAMMA];
+	double rstd = ((const double *)a->stash[1])[m];
 	double *dx = (double *)a->din[X] + m * channels;
 	double sum = 0, sum_xhat = 0, n = (double)channels;
 	for (int64_t c = 0; c < channels; c++) {
 		sum += gamma[c] * dout[c];
-		sum_xhat += gamma[c] * dout[c] * (x[c] - mean) * rstd;
+		sum_xhat += gamma[c] * dout[c] * normalised(d, a, m, c);
 	}
 	for (int64_t c = 0; c < channels; c++)
-		ck__ref_put(&dx[c], rstd * (gamma[c] * dout[c] - sum / n - (x[c] - mean) * rstd * sum_xhat / n), a->acc[X]);
+		ck__ref_put(&dx[c], rstd * (gamma[c] * dout[c] - sum / n - normalised(d, a, m, c) * sum_xhat / n), a->acc[X]);
 }
 
 void ck__ref_layernorm_backward(const ck_op_desc *d, const ck_args *a)
 {
 	int64_t rows = ck_shape_rows(d->in[X].shape), channels = ck_shape_last(d->in[X].shape);
-	const double *x = a->in[X], *dout = a->dout, *mean = a->stash[0], *rstd = a->stash[1];
+	const double *dout = a->dout;
 	double *dgamma = a->din[GAMMA], *dbeta = a->din[BETA];
 	for (int64_t m = 0; a->din[X] && m < rows; m++)
 		layernorm_row_gradient(d, a, m);
@@ -153,7 +168,7 @@ void ck__ref_layernorm_backward(const ck_op_desc *d, const ck_args *a)
 		for (int64_t m = 0; m < rows; m++) {
 			sum += dout[m * channels + c];
 			if (dgamma)
-				sum_xhat += dout[m * channels + c] * (x[m * channels + c] - mean[m]) * rstd[m];
+				sum_xhat += dout[m * channels + c] * normalised(d, a, m, c);
 		}
 		if (dgamma)
 			ck__ref_put(&dgamma[c], sum_xhat, a->acc[GAMMA]);

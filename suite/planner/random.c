@@ -171,6 +171,8 @@ static ck_value join_loose_ends(draft *d, ck_value x)
 ck_graph *random_graph(rng *r, ck_dtype real)
 {
 	draft d = {.r = r, .g = ck_graph_new(real), .shared = CK_NONE};
+	static const ck_dtype lows[] = {CK_DTYPE_NONE, CK_DTYPE_NONE, CK_BF16, CK_F16};
+	ck_graph_mix(d.g, lows[rng_below(r, 4)]);
 	int64_t rows = 2 + rng_below(r, 3);
 	ck_value x = random_input(&d, rows);
 	for (int n = 3 + rng_below(r, 10); n > 0; n--) {

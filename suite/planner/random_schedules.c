@@ -197,7 +197,7 @@ static const char *drop_parameter(rng *r, const ck_graph *g, ck_schedule *s)
 	for (int v = 0; v < g->nvalues; v++)
 		if (g->values[v].kind == CK_PARAM) {
 			insert(s, some(r, s, 'F'), 'D', v);
-			return "only activations and stashes drop";
+			return "only activations, stashes and weight copies drop";
 		}
 	return NULL;
 }
