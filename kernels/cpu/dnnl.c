@@ -345,11 +345,14 @@ static bool too_many_places(const ck_view *image)
 static ck_status make_conv(ck_dnnl *dnnl, const ck_conv *v, bool staged, ck_prim **prim, ck_err *err)
 {
 	ck_builder b = begin(dnnl, staged);
+	ck_view weights = v->b; /* of the forward, which comes first in any case; their gradient may be of another dtype */
+	weights.dtype = v->a.dtype;
 	api_md x = wanted_md(&b, &v->a), w = wanted_md(&b, &v->b), y = wanted_md(&b, &v->c), bias = plain_md(&b, &v->bias);
+	api_md w_forward = wanted_md(&b, &weights);
 	dnnl_dims_t stride = {v->stride, v->stride}, low = {v->pad, v->pad}, high = {pad_high(v, 0), pad_high(v, 1)};
 	dnnl_primitive_desc_t pd = NULL, hint = NULL;
 	if (b.status == dnnl_success)
-		ok(&b, api_conv_forward(&hint, dnnl->engine, x, w, bias, y, stride, low, high, b.attr));
+		ok(&b, api_conv_forward(&hint, dnnl->engine, x, w_forward, bias, y, stride, low, high, b.attr));
 	if (b.status == dnnl_success && v->pass == CK_CONV_DATA)
 		ok(&b, api_conv_data(&pd, dnnl->engine, x, w, y, stride, low, high, hint, b.attr));
 	if (b.status == dnnl_success && v->pass == CK_CONV_WEIGHTS)
@@ -369,7 +372,7 @@ static ck_status make_conv(ck_dnnl *dnnl, const ck_conv *v, bool staged, ck_prim
 		 4, v->accumulate);
 	if (hint)
 		dnnl_primitive_desc_destroy(hint);
-	md_free(x), md_free(w), md_free(y), md_free(bias);
+	md_free(x), md_free(w), md_free(y), md_free(bias), md_free(w_forward);
 	return finish(&b, "convolution", prim, err);
 }
 

@@ -94,8 +94,33 @@ INLINE lanes lanes_of(const float each[LANES])
 	return v;
 }
 
+/* bfloat16 of a whole register, as half.h does it for one: left to the compiler, the lanes go through memory in pieces. */
+typedef uint16_t half_lanes __attribute__((vector_size(LANES * sizeof(uint16_t))));
+typedef uint32_t bit_lanes __attribute__((vector_size(LANES * sizeof(uint32_t))));
+
+INLINE lanes load_bf16(const void *x)
+{
+	half_lanes h;
+	memcpy(&h, x, sizeof(h));
+	return (lanes)(__builtin_convertvector(h, bit_lanes) << 16);
+}
+
+INLINE void store_bf16(void *y, lanes v)
+{
+	bit_lanes bits = (bit_lanes)v, rounded = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16, quiet = bits >> 16 | 0x40;
+	bit_lanes nan = (bit_lanes)(v != v);
+	half_lanes h = __builtin_convertvector((nan & quiet) | (~nan & rounded), half_lanes);
+	memcpy(y, &h, sizeof(h));
+}
+
+/* Whether this build stores bfloat16: a constant. */
+enum { VEC_IS_f32, VEC_IS_f16, VEC_IS_bf16 };
+enum { IN_BF16 = VEC_NAME(VEC_IS, CK_VEC_STORED) == VEC_IS_bf16 };
+
 INLINE lanes load_block(const stored *x, int64_t count, float pad)
 {
+	if (IN_BF16 && count == LANES)
+		return load_bf16(x);
 	float each[LANES];
 	VEC_LANES each[l] = l < count ? get(x, l) : pad;
 	return lanes_of(each);
@@ -103,6 +128,10 @@ INLINE lanes load_block(const stored *x, int64_t count, float pad)
 
 INLINE void store_block(stored *y, int64_t count, lanes v, bool acc)
 {
+	if (IN_BF16 && count == LANES) {
+		store_bf16(y, acc ? load_bf16(y) + v : v);
+		return;
+	}
 	float each[LANES];
 	memcpy(each, &v, sizeof(v));
 	VEC_LANES
