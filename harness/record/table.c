@@ -48,8 +48,8 @@ static void print_zero_gradients(const ck_result *r, FILE *to)
 	int n = p && p->verdict == CK_BITWISE ? p->nzero_gradients : 0;
 	if (n == 0)
 		return;
-	fprintf(to, "warning: zero in every element, so that equality proves nothing of %s: the gradient%s of ",
-		n == 1 ? "it" : "them", n == 1 ? "" : "s");
+	fprintf(to, "warning: %d gradient%s zero in every element, so that %s equality proves nothing: ", n,
+		n == 1 ? " is" : "s are", n == 1 ? "its" : "their");
 	for (int i = 0; i < n && i < MOST; i++)
 		fprintf(to, "%s%s", i > 0 ? ", " : "", p->zero_gradients[i]);
 	if (n > MOST)
