@@ -31,8 +31,11 @@ static ck_status check_plan(ck_job *j, int i, const ck_outcome *baseline, ck_err
 	ck_status status = run_checked(j, i, &o, why);
 	if (status == CK_OK) {
 		p->checked = true;
+		for (int v = 0; v < o.nvalues; v++)
+			if (o.zero[v])
+				ck_point_add_zero_gradient(p, j->c.graph->values[v].name);
 		p->verdict = ck_outcome_compare(j->c.graph, baseline, &o, why);
-		if (p->verdict == CK_PARITY_FAILED) {
+		if (p->verdict != CK_BITWISE) {
 			status = CK_FAILED;
 			ck_point_fail(p, CK_POINT_PARITY_FAILED, ck_text("%s", why->text));
 		}

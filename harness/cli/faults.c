@@ -67,9 +67,9 @@ static ck_status take_baseline(const ck_case *c, const ck_schedule *none, ck_out
 		ck_memory_close(&m);
 	}
 	ck_program_free(p);
-	if (status == CK_OK && !(o->finite && o->some_nonzero))
-		return ck_fail(err, CK_FAILED,
-			       "%.200s: gradients that are all zero or not finite prove nothing; try another seed", c->model);
+	ck_err why = {""};
+	if (status == CK_OK && !ck_outcome_proves(c->graph, o, &why))
+		return ck_fail(err, CK_FAILED, "%.200s: %s", c->model, why.text);
 	return status;
 }
 

@@ -137,6 +137,9 @@ static void put_parity(cJSON *point, const ck_point *p)
 	for (int k = 0; k < CK_DIGEST_KINDS; k++)
 		if (p->has_digest[k])
 			put_digest(digests, ck_digest_names[k], p->digest[k]);
+	if (p->nzero_gradients)
+		cJSON_AddItemToObject(o, "zero_gradients",
+				      cJSON_CreateStringArray((const char *const *)p->zero_gradients, p->nzero_gradients));
 }
 
 static void put_memory(cJSON *point, const ck_point *p)

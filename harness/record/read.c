@@ -204,6 +204,21 @@ static void read_measuring(reader *r, const cJSON *root, ck_result *to)
 	enter(r, "%s", "");
 }
 
+/* Left out where there is none. */
+static void read_zero_gradients(reader *r, const cJSON *parity, ck_point *p)
+{
+	const cJSON *names = cJSON_GetObjectItemCaseSensitive(parity, "zero_gradients"), *name;
+	if (names && (!cJSON_IsArray(names) || cJSON_GetArraySize(names) == 0))
+		wrong(r, "zero_gradients", "is no list of names");
+	cJSON_ArrayForEach(name, names)
+	{
+		if (!cJSON_IsString(name))
+			wrong(r, "zero_gradients", "holds what is no name");
+		else
+			ck_point_add_zero_gradient(p, name->valuestring);
+	}
+}
+
 static void read_parity(reader *r, const cJSON *point, int i, ck_point *p)
 {
 	p->checked = has(point, "parity");
@@ -211,7 +226,7 @@ static void read_parity(reader *r, const cJSON *point, int i, ck_point *p)
 		return;
 	const cJSON *o = object_in(r, point, "parity");
 	enter(r, "points[%d].parity.", i);
-	p->verdict = (ck_verdict)word_in(r, o, "verdict", ck_verdict_names, CK_PARITY_FAILED + 1);
+	p->verdict = (ck_verdict)word_in(r, o, "verdict", ck_verdict_names, CK_VERDICTS);
 	p->loss = has(o, "loss") ? number_in(r, o, "loss") : NAN;
 	const cJSON *digests = object_in(r, o, "digests");
 	enter(r, "points[%d].parity.digests.", i);
@@ -220,6 +235,8 @@ static void read_parity(reader *r, const cJSON *point, int i, ck_point *p)
 		if (p->has_digest[k])
 			p->digest[k] = digest_in(r, digests, ck_digest_names[k]);
 	}
+	enter(r, "points[%d].parity.", i);
+	read_zero_gradients(r, o, p);
 }
 
 static void read_memory(reader *r, const cJSON *point, int i, ck_point *p)

@@ -27,6 +27,9 @@ static void point_free(ck_point *p)
 {
 	free(p->plan);
 	free(p->reason);
+	for (int i = 0; i < p->nzero_gradients; i++)
+		free(p->zero_gradients[i]);
+	free(p->zero_gradients);
 	ck_samples_free(&p->time);
 }
 
@@ -78,6 +81,12 @@ ck_fact *ck_result_add_setting(ck_result *r, const char *name)
 	ck_fact *f = &r->c.settings[r->c.nsettings++];
 	*f = (ck_fact){.name = ck_text("%s", name)};
 	return f;
+}
+
+void ck_point_add_zero_gradient(ck_point *p, const char *name)
+{
+	p->zero_gradients = ck_grow(p->zero_gradients, &p->zero_capacity, p->nzero_gradients + 1, sizeof *p->zero_gradients);
+	p->zero_gradients[p->nzero_gradients++] = ck_text("%s", name);
 }
 
 void ck_point_fail(ck_point *p, ck_point_status status, char *reason)

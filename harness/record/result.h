@@ -18,7 +18,7 @@
 
 typedef enum ck_point_status {
 	CK_POINT_OK,
-	CK_POINT_PARITY_FAILED, /* other bits than the baseline, or no bits to trust */
+	CK_POINT_PARITY_FAILED, /* other bits than the baseline, or bits that prove nothing */
 	CK_POINT_OOM,           /* the memory was refused while running */
 	CK_POINT_SKIPPED,       /* not run: told beforehand that it does not fit, or interrupted before its turn */
 	CK_POINT_ERROR,         /* the run itself broke a check */
@@ -34,6 +34,8 @@ typedef struct ck_point {
 
 	bool checked; /* verdict, loss and digests are there */
 	ck_verdict verdict;
+	char **zero_gradients; /* names of the values whose gradient is zero in every element: their equality proves nothing */
+	int nzero_gradients, zero_capacity;
 	double loss;
 	bool has_digest[CK_DIGEST_KINDS];
 	ck_digest digest[CK_DIGEST_KINDS];
@@ -92,6 +94,7 @@ ck_point *ck_result_add(ck_result *r, const char *plan);
 /* The same, with all that is known of a plan before it runs. */
 ck_point *ck_result_add_plan(ck_result *r, const char *plan, int segments, const ck_program *p);
 ck_fact *ck_result_add_setting(ck_result *r, const char *name);
+void ck_point_add_zero_gradient(ck_point *p, const char *name);
 /* Sets status and reason; takes over `reason`. */
 void ck_point_fail(ck_point *p, ck_point_status status, char *reason);
 

@@ -36,7 +36,25 @@ static void add_time(ck_columns *c, const ck_samples *s)
 /* "bitwise" where all is well, else what became of the point. */
 static const char *standing(const ck_point *p)
 {
-	return p->status == CK_POINT_OK && p->checked ? ck_verdict_names[p->verdict] : ck_point_status_names[p->status];
+	bool verdict_says_it = p->checked && (p->status == CK_POINT_OK || p->verdict == CK_PROVES_NOTHING);
+	return verdict_says_it ? ck_verdict_names[p->verdict] : ck_point_status_names[p->status];
+}
+
+/* Told of the baseline: where bits are equal, the others' are zero, too. */
+static void print_zero_gradients(const ck_result *r, FILE *to)
+{
+	enum { MOST = 6 };
+	const ck_point *p = ck_result_find(r, r->baseline);
+	int n = p && p->verdict == CK_BITWISE ? p->nzero_gradients : 0;
+	if (n == 0)
+		return;
+	fprintf(to, "warning: %d gradient%s zero in every element, so that %s equality proves nothing: ", n,
+		n == 1 ? " is" : "s are", n == 1 ? "its" : "their");
+	for (int i = 0; i < n && i < MOST; i++)
+		fprintf(to, "%s%s", i > 0 ? ", " : "", p->zero_gradients[i]);
+	if (n > MOST)
+		fprintf(to, " and %d more", n - MOST);
+	fputs("; dead ReLUs or dropout may be why, another seed or a larger width may help\n", to);
 }
 
 /* Why the points that are not ok are not; the same reason for several is told once. */
@@ -83,6 +101,7 @@ void ck_result_table(const ck_result *r, FILE *to)
 		fputs("* on the front: no other plan is at least as good in both peak and time and better in one\n", to);
 	if (strcmp(r->baseline, "none") != 0)
 		fprintf(to, "overhead in time is over plan %s, since none was not run\n", r->baseline);
+	print_zero_gradients(r, to);
 	print_reasons(r, to);
 }
 
@@ -116,5 +135,6 @@ void ck_result_parity(const ck_result *r, FILE *to)
 	}
 	ck_columns_print(&c, "", to);
 	ck_columns_free(&c);
+	print_zero_gradients(r, to);
 	print_reasons(r, to);
 }

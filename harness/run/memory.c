@@ -100,7 +100,7 @@ static void start_value(ck_memory *m, const ck_layout *l, ck_value v, uint64_t s
 	uint32_t stream = XXH32(info->name, strlen(info->name), 0);
 	int64_t count = ck_shape_count(info->shape);
 	size_t each = ck_dtype_size(info->dtype);
-	void *host = ck_alloc(CHUNK, each);
+	void *host = ck_alloc(count < CHUNK ? (size_t)count : CHUNK, each);
 	for (int64_t first = 0; first < count; first += CHUNK) {
 		int64_t n = count - first < CHUNK ? count - first : CHUNK;
 		fill_chunk(info, seed, stream, first, n, host);

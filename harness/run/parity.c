@@ -9,7 +9,7 @@
 #include "kernels/alloc.h"
 
 const char *const ck_digest_names[CK_DIGEST_KINDS] = {"loss", "gradients", "input", "state", "random"};
-const char *const ck_verdict_names[] = {"bitwise", "failed"};
+const char *const ck_verdict_names[CK_VERDICTS] = {"bitwise", "failed", "proves-nothing"};
 
 static ck_digest finish(XXH3_state_t *x)
 {
@@ -33,12 +33,14 @@ typedef struct taker {
 
 enum { CHUNK = 1 << 20 };
 
-static void look_at_reals(ck_outcome *o, ck_dtype t, const void *data, size_t bytes)
+/* A piece of the gradient of v. */
+static void look_at_reals(ck_outcome *o, ck_value v, ck_dtype t, const void *data, size_t bytes)
 {
 	for (size_t i = 0; i < bytes / ck_dtype_size(t); i++) {
 		double x = ck_element_get(t, data, (int64_t)i);
-		o->finite = o->finite && isfinite(x);
-		o->some_nonzero = o->some_nonzero || x != 0;
+		if (!isfinite(x) && o->not_finite == CK_NONE)
+			o->not_finite = v;
+		o->zero[v] = o->zero[v] && x == 0;
 	}
 }
 
@@ -46,15 +48,19 @@ static void look_at_reals(ck_outcome *o, ck_dtype t, const void *data, size_t by
 static void take_tensor(taker *t, ck_digest_kind kind, ck_value v, const char *from)
 {
 	const ck_value_info *info = &t->s->graph->values[v];
+	bool gradient = kind == CK_DIGEST_GRADIENTS || kind == CK_DIGEST_INPUT;
 	XXH3_128bits_reset(t->value);
+	t->o->zero[v] = gradient;
 	for (size_t done = 0; done < info->bytes; done += CHUNK) {
 		size_t n = info->bytes - done < CHUNK ? info->bytes - done : CHUNK;
 		t->s->backend->read(t->s->device, t->chunk, from + done, n);
 		XXH3_128bits_update(t->value, t->chunk, n);
 		XXH3_128bits_update(t->kind[kind], t->chunk, n);
-		if (kind == CK_DIGEST_GRADIENTS || kind == CK_DIGEST_INPUT)
-			look_at_reals(t->o, info->dtype, t->chunk, n);
+		if (gradient)
+			look_at_reals(t->o, v, info->dtype, t->chunk, n);
 	}
+	t->o->gradients += gradient;
+	t->o->zeros += t->o->zero[v];
 	t->o->value[v] = finish(t->value);
 	t->o->has[kind] = true;
 }
@@ -80,7 +86,8 @@ static void take_all(taker *t, const ck_program *p, const ck_memory *m, const ck
 	take_tensor(t, CK_DIGEST_LOSS, g->loss, ck_program_value(p, m, g->loss));
 	take_random(t, step);
 	t->o->loss = ck_program_loss(p, m);
-	t->o->finite = t->o->finite && isfinite(t->o->loss);
+	if (!isfinite(t->o->loss))
+		t->o->not_finite = g->loss;
 	t->o->live_peak = step->live_peak;
 	for (int k = 0; k < CK_DIGEST_KINDS; k++)
 		t->o->kind[k] = finish(t->kind[k]);
@@ -123,7 +130,7 @@ ck_status ck__outcome_take(const ck_program *p, ck_memory *m, uint64_t seed, con
 			   ck_err *err)
 {
 	const ck_session *s = p->session;
-	*o = (ck_outcome){.finite = true, .nvalues = s->graph->nvalues};
+	*o = (ck_outcome){.not_finite = CK_NONE, .nvalues = s->graph->nvalues};
 	ck_step step = {.seed = seed, .check = true, .hook = hook};
 	ck_memory_reset(m, &p->layout, seed);
 	uint64_t start = digest_start(p, m);
@@ -136,6 +143,7 @@ ck_status ck__outcome_take(const ck_program *p, ck_memory *m, uint64_t seed, con
 	if (status != CK_OK)
 		return status;
 	o->value = ck_alloc((size_t)s->graph->nvalues, sizeof *o->value);
+	o->zero = ck_alloc((size_t)s->graph->nvalues, sizeof *o->zero);
 	taker t = {.s = s, .o = o, .value = new_state(), .chunk = ck_alloc(1, CHUNK)};
 	for (int k = 0; k < CK_DIGEST_KINDS; k++)
 		t.kind[k] = new_state();
@@ -150,6 +158,7 @@ ck_status ck__outcome_take(const ck_program *p, ck_memory *m, uint64_t seed, con
 void ck_outcome_free(ck_outcome *o)
 {
 	free(o->value);
+	free(o->zero);
 	*o = (ck_outcome){0};
 }
 
@@ -173,18 +182,29 @@ static void name_difference(const ck_graph *g, const ck_outcome *a, const ck_out
 		n == 1 ? " does" : "s do");
 }
 
+bool ck_outcome_proves(const ck_graph *g, const ck_outcome *o, ck_err *why)
+{
+	if (o->not_finite == g->loss)
+		ck_fail(why, CK_FAILED,
+			"the loss is not finite, so that equality proves nothing; try another seed, or fewer layers");
+	else if (o->not_finite != CK_NONE)
+		ck_fail(why, CK_FAILED,
+			"the gradient of '%.200s' is not finite, so that equality proves nothing; try another seed, or fewer "
+			"layers",
+			g->values[o->not_finite].name);
+	else if (o->zeros == o->gradients)
+		ck_fail(why, CK_FAILED,
+			"every gradient is zero, since the loss depends on nothing that is trained: equality proves nothing; "
+			"try another seed, a larger width, two classes or more, or less dropout");
+	else
+		return true;
+	return false;
+}
+
 ck_verdict ck_outcome_compare(const ck_graph *g, const ck_outcome *baseline, const ck_outcome *o, ck_err *why)
 {
-	if (!o->finite || !baseline->finite) {
-		ck_fail(why, CK_FAILED,
-			"the loss or a gradient is not finite, so that equality proves nothing; try another seed or smaller "
-			"inputs");
-		return CK_PARITY_FAILED;
-	}
-	if (!baseline->some_nonzero) {
-		ck_fail(why, CK_FAILED, "every gradient is zero, so that equality proves nothing; try another model or batch");
-		return CK_PARITY_FAILED;
-	}
+	if (!ck_outcome_proves(g, baseline, why))
+		return CK_PROVES_NOTHING;
 	for (int k = 0; k < CK_DIGEST_KINDS; k++)
 		if (o->has[k] != baseline->has[k] || !same(o->kind[k], baseline->kind[k])) {
 			name_difference(g, baseline, o, why);

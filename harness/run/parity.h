@@ -29,13 +29,19 @@ typedef struct ck_outcome {
 	ck_digest *value;          /* by value: its gradient's digest, or a buffer's content's */
 	int nvalues;
 	size_t live_peak;
-	bool finite;         /* loss and all gradients are finite */
 	ck_run_check broken; /* when the run was refused: by which check */
-	bool some_nonzero;   /* some gradient is not zero: else the comparison proves nothing */
+	/* What equality with this outcome is worth. A gradient that is zero in every element is the same under any plan that
+	 * writes zeros, right or wrong: dead ReLUs and dropout that drops all bring it about. No model has one by its nature: what
+	 * cancels (the bias of a convolution before BatchNorm, the part of c_attn's bias that is added to all keys) leaves
+	 * rounding behind, whose bits a plan has to get right like any others. */
+	ck_value not_finite;  /* the first value whose gradient (of the loss: which itself) is not finite; CK_NONE */
+	bool *zero;           /* by value: it has a gradient, and that is zero in every element */
+	int gradients, zeros; /* how many gradients there are, and how many of them are zero in every element */
 } ck_outcome;
 
-typedef enum ck_verdict { CK_BITWISE, CK_PARITY_FAILED } ck_verdict;
-extern const char *const ck_verdict_names[]; /* "bitwise", "failed" */
+/* A comparison that cannot fail is not passed: it proves nothing. */
+typedef enum ck_verdict { CK_BITWISE, CK_PARITY_FAILED, CK_PROVES_NOTHING, CK_VERDICTS } ck_verdict;
+extern const char *const ck_verdict_names[CK_VERDICTS]; /* "bitwise", "failed", "proves-nothing" */
 
 /* Resets the buffers, runs one checked step (step 0 of the seed) and takes the outcome. Memory must hold initialised values.
  * CK_FAILED: the run itself was refused. */
@@ -45,7 +51,11 @@ ck_status ck__outcome_take(const ck_program *p, ck_memory *m, uint64_t seed, con
 			   ck_err *err);
 void ck_outcome_free(ck_outcome *o);
 
-/* Compares with the baseline's; on a difference `why` names the first value that differs, and how many do. */
+/* Whether equality with the outcome proves anything at all; `why` says what speaks against it. */
+bool ck_outcome_proves(const ck_graph *g, const ck_outcome *o, ck_err *why);
+
+/* Compares with the baseline's; on a difference `why` names the first value that differs, and how many do. CK_PROVES_NOTHING where
+ * the baseline is such that equality would prove nothing. */
 ck_verdict ck_outcome_compare(const ck_graph *g, const ck_outcome *baseline, const ck_outcome *o, ck_err *why);
 
 #endif

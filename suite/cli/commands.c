@@ -134,6 +134,71 @@ Test(commands, parity_without_a_list)
 	}
 }
 
+/* A comparison that proves nothing is not passed; one that proves nothing of some gradients says of which. */
+Test(commands, parity_that_proves_nothing)
+{
+	static const struct {
+		const char *command;
+		int status;
+		ck_verdict verdict;
+		int zeros;
+		const char *out, *err;
+	} cases[] = {
+	    {"ck parity mlp:layers=2,classes=1,batch=4 --plans stages --json r", 1, CK_PROVES_NOTHING, 5, "proves-nothing\n",
+	     "plan none: every gradient is zero"},
+	    {"ck sweep gpt-tiny:vocab=1 --plans stages --json r", 1, CK_PROVES_NOTHING, 28, "proves-nothing\n",
+	     "plan none: every gradient is zero"},
+	    {"ck parity mlp:layers=9,width=1,batch=2 --plans stages --json r", 0, CK_BITWISE, 18,
+	     "warning: 18 gradients are zero in every element, so that their equality proves nothing: x, fc1.weight, "
+	     "fc1.bias, fc2.weight, fc2.bias, fc3.weight and 12 more; ",
+	     ""},
+	    {"ck parity mlp:layers=2,width=8,batch=4 --plans stages --json r", 0, CK_BITWISE, 0, "bitwise\n", ""},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		outcome o = run(cases[i].command);
+		cr_expect(o.status == cases[i].status, "%s: exit status %d: %s", cases[i].command, o.status, o.err);
+		cr_expect(strstr(o.out, cases[i].out) && strstr(o.err, cases[i].err), "%s: %s%s", cases[i].command, o.out,
+			  o.err);
+		cr_expect(!strstr(o.out, "warning") == !strstr(cases[i].out, "warning"), "%s: %s", cases[i].command, o.out);
+		char *json = read_output(&o, "r");
+		ck_result *r = read_record(json, cases[i].command);
+		for (int p = 0; p < r->npoints; p++)
+			cr_expect(r->points[p].verdict == cases[i].verdict && r->points[p].nzero_gradients == cases[i].zeros &&
+				      r->points[p].time.n == 0,
+				  "%s: %s: %s, %d zero", cases[i].command, r->points[p].plan,
+				  ck_verdict_names[r->points[p].verdict], r->points[p].nzero_gradients);
+		ck_result_free(r);
+		free(json);
+		outcome_free(&o);
+	}
+}
+
+/* The same command leaves the same bits behind in every process, with any number of threads (which may each leave their own). */
+Test(commands, the_same_bits_in_every_process)
+{
+	static const char *const models[] = {"mlp:layers=4,width=48,batch=67,dropout=0.2,activation=gelu",
+					     "resnet18:width=8,image=32,batch=4,classes=10", "gpt-tiny:dropout=0.1",
+					     "gpt-tiny --device ref"};
+	for (size_t i = 0; i < sizeof models / sizeof *models; i++)
+		for (int threads = 1; threads <= 4; threads *= 2) {
+			char *command =
+			    ck_text("ck parity %s --threads %d --plans stages --json - --quiet", models[i], threads);
+			outcome one = run_well(command), other = run_well(command);
+			ck_result *r = read_record(one.out, command), *again = read_record(other.out, command);
+			for (int p = 0; p < r->npoints && p < again->npoints; p++)
+				cr_expect(
+				    r->points[p].verdict == CK_BITWISE && again->points[p].verdict == CK_BITWISE &&
+					memcmp(r->points[p].digest, again->points[p].digest, sizeof r->points[p].digest) == 0,
+				    "%s: %s differs from process to process", command, r->points[p].plan);
+			cr_expect(r->npoints == 2 && again->npoints == 2);
+			ck_result_free(r);
+			ck_result_free(again);
+			free(command);
+			outcome_free(&one);
+			outcome_free(&other);
+		}
+}
+
 /* A schedule goes out as text and comes in as a plan, in a file whose name needs quotes and that an editor put a mark into. */
 Test(commands, schedule_there_and_back)
 {

@@ -110,6 +110,9 @@ Test(records, read_back_to_the_same)
 	ck_result *r = example(), *back;
 	add_point(r, "uniform:2", (size_t)1 << 52 | 1, 1.0 / 3);
 	ck_point_fail(ck_result_add(r, "uniform:3"), CK_POINT_SKIPPED, ck_text("no room"));
+	ck_point_add_zero_gradient(&r->points[0], "fc1.weight");
+	ck_point_add_zero_gradient(&r->points[0], "fc1.bias");
+	r->points[1].verdict = CK_PROVES_NOTHING;
 	ck_result_front(r);
 	char *text = ck_result_json(r);
 	ck_err err;
@@ -118,6 +121,8 @@ Test(records, read_back_to_the_same)
 	cr_expect_str_eq(again, text);
 	cr_expect(back->points[1].time.at[0] == 1.0 / 3 && back->points[1].live_peak == ((size_t)1 << 52 | 1),
 		  "not to the last bit");
+	cr_expect(back->points[0].nzero_gradients == 2 && back->points[1].nzero_gradients == 0 &&
+		  back->points[1].verdict == CK_PROVES_NOTHING);
 	free(text);
 	free(again);
 	ck_result_free(r);
@@ -128,6 +133,7 @@ Test(records, read_back_to_the_same)
 Test(records, refused)
 {
 	ck_result *r = example(), *back;
+	ck_point_add_zero_gradient(&r->points[0], "fc1.weight");
 	ck_result_front(r);
 	char *text = ck_result_json(r);
 	ck_err err;
@@ -145,6 +151,9 @@ Test(records, refused)
 	    {"\"machine\"", "\"machines\"", "machine is missing"},
 	    {"\"cores\"", "\"scores\"", "machine.cores is missing"},
 	    {"\"bitwise\"", "\"alike\"", "points[0].parity.verdict"},
+	    {"[\"fc1.weight\"]", "[]", "points[0].parity.zero_gradients"},
+	    {"[\"fc1.weight\"]", "[1]", "points[0].parity.zero_gradients"},
+	    {"[\"fc1.weight\"]", "1", "points[0].parity.zero_gradients"},
 	    {"\"status\":\t\"ok\"", "\"status\":\t1", "points[0].status"},
 	    {"\"arena\":\t1000", "\"arena\":\t-1", "points[0].memory.arena"},
 	    {"\"arena\":\t1000", "\"arena\":\t1e99", "points[0].memory.arena"},

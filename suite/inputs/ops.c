@@ -158,8 +158,8 @@ static ck_status set_flag(ck_op_case *c, const char *word, ck_err *err)
 	const struct {
 		const char *word;
 		bool *flag;
-	} flags[] = {{"bias", &a->bias},     {"residual", &a->residual}, {"training", &a->training},
-		     {"causal", &a->causal}, {"twice", &c->twice},       {"ties", &c->ties}};
+	} flags[] = {{"bias", &a->bias},   {"residual", &a->residual}, {"training", &a->training}, {"causal", &a->causal},
+		     {"twice", &c->twice}, {"ties", &c->ties},         {"zero", &c->zero}};
 	for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
 		if (!strcmp(word, flags[i].word)) {
 			*flags[i].flag = true;

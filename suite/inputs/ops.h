@@ -3,7 +3,8 @@
  *     linear 6x5 4x5 4 bias act=relu p=0.25
  *
  * The kind, then the inputs' shapes in the order of kernels/ops.h, then attributes. `twice`: the last input is the first one given
- * again. `ties`: small whole values, so that maxima tie. The first input's values are drawn with the standard deviation `spread=…`
+ * again. `ties`: small whole values, so that maxima tie. `zero`: its output or a gradient is zero in every element, or its mask keeps or drops
+ * all, and is meant to be so (suite/ops/trust.c). The first input's values are drawn with the standard deviation `spread=…`
  * around `shift=…`. CK_CASE='text' in the environment runs the cases with that text in their line only.
  *
  * Small cases go through every variant and edge; large ones (more than 16,384 elements) take the ways that use several threads. */
@@ -15,7 +16,7 @@
 typedef struct ck_op_case {
 	const char *line;
 	ck_op_desc desc; /* inferred for `real`; needs: every input that can have a gradient */
-	bool twice, ties;
+	bool twice, ties, zero;
 	double shift, spread; /* of the first input's values */
 } ck_op_case;
 

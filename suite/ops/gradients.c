@@ -32,18 +32,6 @@ static double probe(op_run *r, const op_values *v)
 	return sum;
 }
 
-/* Forward as trained, then backward on what it saved. */
-static op_values gradients_of(op_run *r, const op_values *v)
-{
-	op_values saved = op_forward(r, v, (op_how){0});
-	for (int slot = OP_DIN; slot < OP_SLOTS; slot++)
-		for (int64_t e = 0; e < saved.n[slot]; e++)
-			saved.at[slot][e] = v->at[slot][e];
-	op_values g = op_backward(r, &saved, (op_how){0});
-	op_values_free(&saved);
-	return g;
-}
-
 /* Central differences of input i's every element; the largest difference relative to the largest gradient. */
 static double worst_difference(op_run *r, op_values *v, const op_values *g, int i)
 {
@@ -82,7 +70,7 @@ Test(gradients, central_differences)
 			continue;
 		op_run r;
 		op_run_open(&r, &ck_ref_backend, ref_device, &c, c.desc.needs);
-		op_values v = op_values_draw(&c), g = gradients_of(&r, &v);
+		op_values v = op_values_draw(&c), g = op_gradients(&r, &v);
 		for (int in = 0; in < c.desc.nin; in++) {
 			if (!(c.desc.needs >> in & 1) || (c.twice && in == c.desc.nin - 1))
 				continue;
@@ -131,7 +119,7 @@ Test(gradients, adjoint)
 			continue;
 		op_run r;
 		op_run_open(&r, &ck_ref_backend, ref_device, &c, c.desc.needs);
-		op_values v = op_values_draw(&c), g = gradients_of(&r, &v); /* v's gradient slots hold the direction */
+		op_values v = op_values_draw(&c), g = op_gradients(&r, &v); /* v's gradient slots hold the direction */
 		op_values up = moved(&r, &v, &v, h), down = moved(&r, &v, &v, -h);
 		double scale, adjoint = with_gradients(&r, &g, &v, &scale);
 		double forward = (probe(&r, &up) - probe(&r, &down)) / (2 * h);

@@ -19,6 +19,10 @@ enum {
 	OP_SLOTS = OP_DIN + CK_MAX_IN
 };
 
+/* What every call draws its random numbers with. */
+#define OP_SEED UINT64_C(0x0123456789abcdef)
+enum { OP_STEP = 7, OP_NUMBER = 3 };
+
 /* Masks over slots. */
 enum {
 	OP_RESULTS = 1 << OP_OUT | 3 << OP_STASH,       /* what a forward writes */
@@ -78,6 +82,9 @@ typedef struct op_how {
  * from v: so a caller says what was saved. Gives way to a failed Criterion test when a guard was written over. */
 op_values op_forward(op_run *r, const op_values *v, op_how how);
 op_values op_backward(op_run *r, const op_values *v, op_how how);
+
+/* Forward as trained, then backward on what it saved: every slot's values after both. */
+op_values op_gradients(op_run *r, const op_values *v);
 
 /* Whether the backward has to touch element e of the gradient of in[i] (qkv's three parts belong to different ops). */
 bool op_touches(const op_run *r, int i, int64_t e);

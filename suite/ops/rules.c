@@ -42,7 +42,7 @@ static void check_mask(const ck_backend *b, ck_device *device, const char *line)
 	int64_t kept = 0;
 	for (int64_t e = 0; e < y.n[OP_OUT]; e++) {
 		uint32_t w[4];
-		ck_philox_block(0x0123456789abcdef, 7, 3, (uint64_t)e / 4, w); /* as op_run calls */
+		ck_philox_block(OP_SEED, OP_STEP, OP_NUMBER, (uint64_t)e / 4, w);
 		bool keep = w[e % 4] >= ck_drop_threshold(c.desc.attr.p);
 		cr_assert(keep == (y.at[OP_OUT][e] != 0), "%s: element %lld", r.name, (long long)e);
 		kept += keep;

@@ -30,6 +30,8 @@ CASES = {
     "gpt-mini": ("transformer", "gpt-mini"),
     "gpt2": ("transformer", "gpt2"),
 }
+# What --amp asks of both sides, in words.
+ARITHMETIC = {"off": "float32", "bf16": "bfloat16 by autocast"}
 # A mode this much slower than the best one after the first round is not run again.
 HOPELESS = 1.2
 
@@ -39,6 +41,7 @@ def arguments():
     parser.add_argument("models", nargs="*", metavar="MODEL", help=f"default: mlp resnet18 gpt-char; all: {' '.join(CASES)}")
     parser.add_argument("--python", default=sys.executable, help="a Python that has PyTorch")
     parser.add_argument("--ckbench", default="build/ckbench")
+    parser.add_argument("--amp", default="off", choices=ARITHMETIC, help="bf16: both sides in mixed precision")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--segments", default="2,4,8", help="checkpointed variants; empty: none")
@@ -60,7 +63,8 @@ def run(command):
 
 def torch(options, model, flags):
     """One process of PyTorch: its step.py result."""
-    out = run([options.python, HERE / "step.py", model, "--threads", str(options.threads), *flags.split()])
+    command = [options.python, HERE / "step.py", model, "--amp", options.amp, "--threads", str(options.threads)]
+    out = run([*command, *flags.split()])
     return json.loads(out.splitlines()[-1])
 
 
@@ -68,6 +72,8 @@ def ckbench(options, model, plans):
     """One process of ckbench: a result like step.py's for each plan."""
     with tempfile.TemporaryDirectory() as out:
         command = [options.ckbench, "sweep", CASES[model][1], "--plans", ",".join(plans), "--threads", str(options.threads)]
+        if options.amp != "off":
+            command += ["--amp", options.amp]
         record = json.loads(run([*command, "--seconds", "10", "--out", out, "--json", "-", "--quiet"]))
     bad = [f"{p['plan']}: {p['status']} ({p.get('reason')})" for p in record["points"] if p["status"] != "ok"]
     if bad:
@@ -119,7 +125,7 @@ def compare_plain(options, model):
     """Nothing checkpointed: prints the table, returns its rows by side."""
     rows = {side: combine(results) for side, results in alternate(options, model).items()}
     best = min(row["median"] for side, row in rows.items() if side != "ckbench")
-    print_heading(f"{model}: float32, {options.threads} threads, everything stored")
+    print_heading(f"{model}: {ARITHMETIC[options.amp]}, {options.threads} threads, everything stored")
     for side, row in rows.items():
         if side != "ckbench":
             print_row(named(side), row, "" if row["rounds"] == options.rounds else "(first round only)")
@@ -141,7 +147,7 @@ def compare_checkpointed(options, model, plain):
         for plan, result in ckbench(options, model, plans).items():
             results["ckbench"][plan].append(result)
 
-    print_heading(f"{model}: checkpointed (torch:K is checkpoint_sequential's own partition)")
+    print_heading(f"{model}: {ARITHMETIC[options.amp]}, checkpointed (torch:K is checkpoint_sequential's own partition)")
     sides = {side: {plan: combine(r) for plan, r in by_plan.items()} for side, by_plan in results.items()}
     for side, rows in sides.items():
         for plan, row in rows.items():
@@ -156,7 +162,7 @@ def main():
     measured = {}
     for model in options.models:
         rows = compare_plain(options, model)
-        measured[model] = {"plain": rows}
+        measured[model] = {"amp": options.amp, "plain": rows}
         if options.segments:
             measured[model]["checkpointed"] = compare_checkpointed(options, model, rows)
     if options.json:

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Sets up PyTorch for CPU use in the virtual environment FOLDER, unless it is there, and compares it with ckbench (peer.py).
 #
-# Usage: suite/peers/peer.sh FOLDER [peer.py's arguments]     e.g. suite/peers/peer.sh ~/peer mlp resnet18 --rounds 5
+# Usage: suite/peers/peer.sh FOLDER [peer.py's arguments]     e.g. suite/peers/peer.sh ~/peer mlp resnet18 --amp bf16
 set -eu
 case ${1-} in
 '' | -*)

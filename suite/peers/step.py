@@ -18,6 +18,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model")
     parser.add_argument("--segments", type=int, default=0, help="checkpoint_sequential with so many; 0: none")
+    parser.add_argument("--amp", default="off", choices=["off", "bf16"], help="bf16: forward under torch.autocast")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--steps", type=int, default=9, help="timed steps, after 3 to warm up")
     parser.add_argument("--channels-last", action="store_true")
@@ -41,7 +42,8 @@ def prepare(options):
     def step():
         model.zero_grad(set_to_none=True)
         start = time.perf_counter()
-        loss = F.cross_entropy(run(), target)
+        with torch.autocast("cpu", torch.bfloat16, enabled=options.amp == "bf16"):
+            loss = F.cross_entropy(run().float(), target)
         middle = time.perf_counter()
         loss.backward()
         return time.perf_counter() - start, middle - start, loss.item()
@@ -58,6 +60,7 @@ def main():
     result = {
         "model": options.model,
         "segments": options.segments,
+        "amp": options.amp,
         "parameters": parameters,
         "loss": losses[-1],
         "median": statistics.median(steps),

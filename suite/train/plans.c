@@ -111,6 +111,11 @@ Test(plans, two_threads, .timeout = 120)
 	check_cases(2);
 }
 
+Test(plans, four_threads, .timeout = 120)
+{
+	check_cases(4);
+}
+
 /* Float32 on cpu stays near float64 on ref for a few steps: both do the same sums. */
 Test(plans, backends_agree, .timeout = 120)
 {
