@@ -32,6 +32,7 @@ typedef struct ck_outcome {
 	bool finite;         /* loss and all gradients are finite */
 	ck_run_check broken; /* when the run was refused: by which check */
 	bool some_nonzero;   /* some gradient is not zero: else the comparison proves nothing */
+	ck_rng_order order;  /* the program's: why masks may be others */
 } ck_outcome;
 
 typedef enum ck_verdict { CK_BITWISE, CK_PARITY_FAILED } ck_verdict;
