@@ -40,7 +40,8 @@
  *              c_attn.
  *   SOFTMAX    over the last extent; causal: j > i is masked, p there is exactly 0 and s there is never read.
  *   WSUM       y[b,i,h,:] = sum_j p[b,h,i,j] v[b,j,h,:]
- *   DROPOUT    y = r + x * keep / (1 - p). keep by counter, see philox.h: element e of this op in this step; or as given.
+ *   DROPOUT    y = r + x * keep / (1 - p). keep by counter, see philox.h: element e of this op in this step; or from a place in
+ *              a running stream; or as given.
  *   EMBEDDING  y[b,t] = wte[ids[b,t]] + wpe[t]
  *   GELU       tanh form: 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))); erf form: 0.5 x (1 + erf(x / sqrt 2)).
  *   LAYERNORM  `to` says in which dtype y is stored. Where that is 16-bit, xhat = (x - mean) rstd is stashed as y is, and the
@@ -231,7 +232,8 @@ typedef struct ck_args {
 	bool acc[CK_MAX_IN];       /* backward: add to din[i] (true) or write it (false) */
 	void *workspace;           /* kernel->workspace_forward or _backward bytes */
 	uint64_t seed;             /* of the random stream */
-	uint32_t step, op;         /* its counter: which step, which op of the graph */
+	uint32_t step, op;         /* its counter: which step, which op of the graph; two constants for a running stream */
+	uint64_t block;            /* the first block that it draws: 0 by the counter, the position of a running stream */
 	const uint8_t *mask; /* (elements of out[0]), 1 kept, 0 dropped: dropout takes this one and draws none, forward and
 				      backward alike. NULL, as ever but for a step that was recorded elsewhere: by the counter */
 } ck_args;

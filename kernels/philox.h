@@ -22,6 +22,11 @@ static inline void ck_philox(const uint32_t counter[4], const uint32_t key[2], u
 	out[0] = a, out[1] = b, out[2] = c, out[3] = d;
 }
 
+/* A running stream is one counter that goes on from block to block over all ops and steps; these are its other two words. No op
+ * has this number. */
+#define CK_STREAM_OP 0xFFFFFFFEu
+#define CK_STREAM_STEP 0u
+
 /* The four words for elements 4 i .. 4 i + 3 of op `op` in step `step`. */
 static inline void ck_philox_block(uint64_t seed, uint32_t step, uint32_t op, uint64_t i, uint32_t out[4])
 {

@@ -36,11 +36,25 @@ static ck_status read_settings(const ck_cli *cli, bool input_grad, ck_settings *
 	return status;
 }
 
+static ck_status read_rng(const char *name, ck_rng_kind *rng, ck_err *err)
+{
+	for (int k = 0; k < CK_RNG_KINDS; k++)
+		if (strcmp(name, ck_rng_names[k]) == 0) {
+			*rng = (ck_rng_kind)k;
+			return CK_OK;
+		}
+	return ck_fail(err, CK_USAGE, "--rng '%.60s': there is no such one; it takes %s, %s", name,
+		       ck_rng_names[CK_RNG_COUNTER], ck_rng_names[CK_RNG_STATEFUL]);
+}
+
 static ck_status open_parts(ck_case *c, bool input_grad, ck_err *err)
 {
 	const ck_options *o = &c->cli->options;
 	int index = 0;
+	ck_rng_kind rng = CK_RNG_COUNTER;
 	ck_status status = read_settings(c->cli, input_grad, &c->settings, err);
+	if (status == CK_OK)
+		status = read_rng(o->text[CK_OPTION_rng], &rng, err);
 	if (status == CK_OK)
 		status = ck_optimizer_read(o, &c->optimizer, err);
 	if (status == CK_OK)
@@ -55,8 +69,10 @@ static ck_status open_parts(ck_case *c, bool input_grad, ck_err *err)
 		status = ck_session_open(c->graph, c->backend, c->device, &c->session, err);
 	if (status == CK_OK && c->cli->command->takes & CK_TAKES(optimizer))
 		ck_session_train(c->session, &c->optimizer);
-	if (status == CK_OK)
+	if (status == CK_OK) {
+		ck_session_rng(c->session, rng);
 		c->model = ck_settings_text(&c->settings);
+	}
 	return status;
 }
 
@@ -86,21 +102,26 @@ const void *const *ck_case_batch(const ck_case *c)
 	return c->batch ? c->batch->at : NULL;
 }
 
+/* The line, and the words after it if there are any. Both are fresh memory, as is what is returned. */
+static char *with_words(char *line, char *words)
+{
+	char *both = ck_text("%s%s%s", line, *words ? " " : "", words);
+	free(line);
+	free(words);
+	return both;
+}
+
 char *ck_case_line(const ck_case *c, const char *command, const char *more)
 {
 	const ck_options *o = &c->cli->options;
 	const char *words[] = {"ckbench", command, c->model, "--device", o->text[CK_OPTION_device]};
 	char *begin = ck_shell_line(sizeof words / sizeof *words, words);
-	char *amp = ck_option_line(o, CK_OPTION_amp), *data = ck_option_line(o, CK_OPTION_data),
-	     *fusion = ck_option_line(o, CK_OPTION_no_fusion);
-	char *line = ck_text("%s --threads %d --seed %llu%s%s%s%s%s%s%s%s", begin, c->backend->threads(c->device),
-			     (unsigned long long)c->seed, *amp ? " " : "", amp, *data ? " " : "", data, *fusion ? " " : "",
-			     fusion, *more ? " " : "", more);
+	char *line = ck_text("%s --threads %d --seed %llu", begin, c->backend->threads(c->device), (unsigned long long)c->seed);
+	static const ck_option others[] = {CK_OPTION_amp, CK_OPTION_rng, CK_OPTION_data, CK_OPTION_no_fusion};
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		line = with_words(line, ck_option_line(o, others[i]));
 	free(begin);
-	free(amp);
-	free(data);
-	free(fusion);
-	return line;
+	return with_words(line, ck_text("%s", more));
 }
 
 void ck_case_describe(const ck_case *c, ck_result *r)
@@ -112,6 +133,7 @@ void ck_case_describe(const ck_case *c, ck_result *r)
 	r->c.model = ck_text("%s", c->settings.model->name);
 	r->c.data = ck_text("%s", c->batch ? o->text[CK_OPTION_data] : "random");
 	r->c.amp = ck_text("%s", o->text[CK_OPTION_amp]);
+	r->c.rng = ck_text("%s", ck_rng_names[c->session->rng]);
 	const ck_setting *table = c->settings.model->settings;
 	for (int i = 0; table[i].name; i++) {
 		ck_fact *f = ck_result_add_setting(r, table[i].name);

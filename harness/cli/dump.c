@@ -5,7 +5,8 @@
  *                                     └─▶ step ──▶ after it ───┘
  *
  * Logits are gone when the step ends, so that the step copies them out when they are made. Masks are not stored anywhere: they
- * are what the counter says (kernels/philox.h); masks from a file are taken by the kernels in its stead. */
+ * are drawn again after the step from where each op drew (harness/run/rng.h); masks from a file are taken by the kernels
+ * instead. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +30,7 @@ typedef struct dump {
 	ck_safetensors file;
 	void **given; /* by value: what --load gives in host memory, owned; NULL without it */
 	ck_memory memory;
-	void *device_masks;    /* all of them, one after the other; NULL: by the counter */
+	void *device_masks;    /* all of them, one after the other; NULL: they are drawn */
 	const uint8_t **masks; /* by op, in device_masks */
 } dump;
 
@@ -95,26 +96,6 @@ static size_t elements(const ck_op_info *op)
 	return (size_t)ck_shape_count(op->desc.out[0].shape);
 }
 
-/* Op o's mask as the counter has it in step 0. */
-static void draw_mask(const dump *d, int o, uint8_t *mask)
-{
-	const ck_op_info *op = &d->c.graph->ops[o];
-	uint32_t word[4], threshold = ck_drop_threshold(op->desc.attr.p);
-	for (size_t e = 0; e < elements(op); e++) {
-		if (e % 4 == 0)
-			ck_philox_block(d->c.seed, 0, (uint32_t)o, e / 4, word);
-		mask[e] = word[e % 4] >= threshold;
-	}
-}
-
-static void draw_masks(dump *d)
-{
-	for (int i = 0; i < d->tensors.n; i++)
-		if (d->tensors.at[i].role == CK_STEP_MASK)
-			draw_mask(d, d->tensors.at[i].id,
-				  ck_safetensors_data(&d->file, ck_safetensors_find(&d->file, d->tensors.at[i].name)));
-}
-
 /* Values become host arrays, masks go into our file. */
 static void take_loaded(dump *d, const ck_safetensors *loaded)
 {
@@ -135,10 +116,8 @@ static ck_status load(dump *d, ck_err *err)
 {
 	const ck_options *o = &d->cli->options;
 	const char *path = o->text[CK_OPTION_load];
-	if (!path) {
-		draw_masks(d);
+	if (!path)
 		return CK_OK;
-	}
 	ck_safetensors loaded;
 	ck_status status = ck_safetensors_read(&loaded, path, err);
 	if (status != CK_OK)
@@ -239,6 +218,27 @@ static void write_role(dump *d, ck_step_role role)
 	}
 }
 
+/* Op o's mask as the step drew it. */
+static void draw_mask(const dump *d, int o, uint8_t *mask)
+{
+	const ck_op_info *op = &d->c.graph->ops[o];
+	const ck_draw *from = &d->memory.rng.drawn[o];
+	uint32_t word[4], threshold = ck_drop_threshold(op->desc.attr.p);
+	for (size_t e = 0; e < elements(op); e++) {
+		if (e % 4 == 0)
+			ck_philox_block(from->seed, from->step, from->op, from->block + e / 4, word);
+		mask[e] = word[e % 4] >= threshold;
+	}
+}
+
+static void write_masks(dump *d)
+{
+	for (int i = 0; i < d->tensors.n; i++)
+		if (d->tensors.at[i].role == CK_STEP_MASK)
+			draw_mask(d, d->tensors.at[i].id,
+				  ck_safetensors_data(&d->file, ck_safetensors_find(&d->file, d->tensors.at[i].name)));
+}
+
 /* One checked step. The logits' bytes go straight into the file, where they lie as they do here. */
 static ck_status run_step(dump *d, ck_err *err)
 {
@@ -259,6 +259,8 @@ static ck_status run_and_write(dump *d, ck_err *err)
 	ck_status status = run_step(d, err);
 	if (status != CK_OK)
 		return status;
+	if (!d->masks)
+		write_masks(d);
 	write_role(d, CK_STEP_AFTER);
 	write_role(d, CK_STEP_GRADIENT);
 	write_role(d, CK_STEP_LOSS);

@@ -35,32 +35,42 @@ static bool recomputes(const ck_graph *g, const ck_schedule *s)
 	return forwards > g->nops;
 }
 
+/* Where faults are tried: in the case's session, and those with a running generator in one that has it. */
+typedef struct ground {
+	ck_session *session;
+	ck_outcome baseline;
+} ground;
+enum { OF_CASE, STATEFUL, GROUNDS };
+
 /* Without a fault no check may fire; then each fault in turn. */
-static ck_status try_plan(faults_job *j, int model, const ck_fault_subject *s, const char *plan, ck_err *err)
+static ck_status try_plan(faults_job *j, int model, ck_fault_subject s[GROUNDS], const char *plan, ck_err *err)
 {
 	ck_fault_verdict v;
-	ck_status status = ck_fault_try(s, NULL, &v, err);
-	if (status == CK_OK && v.status == CK_FAULT_CAUGHT)
-		ck_fault_report_add(&j->report, NULL, model, plan, &v);
+	ck_status status = CK_OK;
+	for (int k = 0; k < GROUNDS && status == CK_OK; k++) {
+		status = ck_fault_try(&s[k], NULL, &v, err);
+		if (status == CK_OK && v.status == CK_FAULT_CAUGHT)
+			ck_fault_report_add(&j->report, NULL, model, plan, &v);
+	}
 	if (!recomputes(s->session->graph, s->schedule))
 		return status;
 	for (const ck_fault *const *f = ck_faults(); *f && status == CK_OK && !*ck_interrupted; f++) {
 		ck_progress_show(&j->progress, false, "%s, %s: %s", j->report.names[model], plan, (*f)->name);
-		status = ck_fault_try(s, *f, &v, err);
+		status = ck_fault_try(&s[(*f)->stateful ? STATEFUL : OF_CASE], *f, &v, err);
 		if (status == CK_OK)
 			ck_fault_report_add(&j->report, *f, model, plan, &v);
 	}
 	return status;
 }
 
-static ck_status take_baseline(const ck_case *c, const ck_schedule *none, ck_outcome *o, ck_err *err)
+static ck_status take_baseline(const ck_case *c, const ck_session *s, const ck_schedule *none, ck_outcome *o, ck_err *err)
 {
 	ck_program *p;
 	ck_memory m;
-	ck_status status = ck_program_make(c->session, none, &p, err);
+	ck_status status = ck_program_make(s, none, &p, err);
 	if (status != CK_OK)
 		return status;
-	status = ck_memory_open(c->session, p->layout.arena, &m, err);
+	status = ck_memory_open(s, p->layout.arena, &m, err);
 	if (status == CK_OK) {
 		ck_memory_init(&m, &p->layout, c->seed, ck_case_batch(c));
 		status = ck_outcome_take(p, &m, c->seed, o, err);
@@ -73,21 +83,45 @@ static ck_status take_baseline(const ck_case *c, const ck_schedule *none, ck_out
 	return status;
 }
 
+/* The stateful ground has a session of its own; close_grounds, in any case. */
+static ck_status open_grounds(const ck_case *c, const ck_schedule *none, ground grounds[GROUNDS], ck_err *err)
+{
+	grounds[OF_CASE].session = c->session;
+	ck_status status = ck_session_open(c->graph, c->backend, c->device, &grounds[STATEFUL].session, err);
+	if (status == CK_OK)
+		ck_session_rng(grounds[STATEFUL].session, CK_RNG_STATEFUL);
+	for (int k = 0; k < GROUNDS && status == CK_OK; k++)
+		status = take_baseline(c, grounds[k].session, none, &grounds[k].baseline, err);
+	return status;
+}
+
+static void close_grounds(ground grounds[GROUNDS])
+{
+	for (int k = 0; k < GROUNDS; k++)
+		ck_outcome_free(&grounds[k].baseline);
+	ck_session_close(grounds[STATEFUL].session);
+}
+
 static ck_status try_plans(faults_job *j, int model, const ck_case *c, const ck_plans *plans, ck_err *err)
 {
-	ck_outcome baseline = {0};
+	ground grounds[GROUNDS] = {0};
 	bool any = false;
-	ck_status status = take_baseline(c, &plans->at[0].schedule, &baseline, err);
+	ck_status status = open_grounds(c, &plans->at[0].schedule, grounds, err);
 	for (int i = 0; i < plans->n && status == CK_OK && !*ck_interrupted; i++) {
-		ck_fault_subject s = {c->session, &plans->at[i].schedule, &baseline, c->seed, ck_case_batch(c)};
-		any |= recomputes(c->graph, s.schedule);
-		status = try_plan(j, model, &s, plans->at[i].name, err);
+		ck_fault_subject s[GROUNDS];
+		for (int k = 0; k < GROUNDS; k++)
+			s[k] = (ck_fault_subject){grounds[k].session, &plans->at[i].schedule, &grounds[k].baseline, c->seed,
+						  ck_case_batch(c)};
+		any |= recomputes(c->graph, s->schedule);
+		status = try_plan(j, model, s, plans->at[i].name, err);
 	}
 	ck_fault_verdict v = {.status = CK_FAULT_NOT_APPLICABLE};
 	ck_fail(&v.why, CK_OK, "no plan recomputes anything in this model");
-	for (const ck_fault *const *f = ck_faults(); *f && status == CK_OK && !any; f++)
+	for (const ck_fault *const *f = ck_faults(); *f && status == CK_OK && !any; f++) {
+		v.rng = grounds[(*f)->stateful ? STATEFUL : OF_CASE].session->rng;
 		ck_fault_report_add(&j->report, *f, model, NULL, &v);
-	ck_outcome_free(&baseline);
+	}
+	close_grounds(grounds);
 	return status;
 }
 
@@ -217,7 +251,8 @@ const ck_command ck_command_faults = {
     .text = "Switches on known mistakes of checkpointing code, one at a time ('ckbench list faults'), and tells which check "
 	    "caught each, in each model under each plan that recomputes anything. The last column is what comparing shapes "
 	    "and dtypes of recomputed tensors only would have seen. A fault that no check catches, or a check that fires "
-	    "without one, fails. Without a model, three small ones are taken. --out keeps the record as DIR/faults-N.json.",
+	    "without one, fails. Faults with a running generator (rng-...) are tried with one whatever --rng says. Without a "
+	    "model, three small ones are taken. --out keeps the record as DIR/faults-N.json.",
     .takes = CK_TAKES_CASE | CK_TAKES(plans) | CK_TAKES(out) | CK_TAKES(json) | CK_TAKES(force) | CK_TAKES(quiet),
     .run = run,
 };

@@ -24,6 +24,9 @@
 	X(threads, "N", WHOLE, 1, 1024, NULL, "CPU threads, 1 to 1024; all that may be used when not given")                   \
 	X(seed, "N", WHOLE, 0, 9007199254740991, "1", "start of all random numbers: weights, batch, dropout")                  \
 	X(amp, "TYPE", TEXT, 0, 0, "off", "mixed precision: off, bf16 or fp16")                                                \
+	X(rng, "KIND", TEXT, 0, 0, "counter",                                                                                  \
+	  "how dropout draws: counter, where a recompute draws the same numbers without a saved state, or stateful, a "        \
+	  "running generator whose state a plan saves and restores")                                                           \
 	X(dropout, "P", REAL, 0, 0.99, NULL, "the model's dropout, 0 to 0.99")                                                 \
 	X(data, "SET", TEXT, 0, 0, NULL, "digits, idx:IMAGES,LABELS or text:FILE instead of a batch of random numbers")        \
 	X(no_fusion, NULL, FLAG, 0, 0, NULL, "build the graph of plain ops, none fused")                                       \
@@ -53,8 +56,8 @@ typedef enum ck_option {
 #define CK_TAKES(name) (1u << CK_OPTION_##name)
 /* What makes a case, for all commands that build a graph. */
 #define CK_TAKES_CASE                                                                                                          \
-	(CK_TAKES(device) | CK_TAKES(threads) | CK_TAKES(seed) | CK_TAKES(amp) | CK_TAKES(dropout) | CK_TAKES(data) |          \
-	 CK_TAKES(no_fusion))
+	(CK_TAKES(device) | CK_TAKES(threads) | CK_TAKES(seed) | CK_TAKES(amp) | CK_TAKES(rng) | CK_TAKES(dropout) |           \
+	 CK_TAKES(data) | CK_TAKES(no_fusion))
 
 typedef struct ck_options {
 	bool given[CK_OPTIONS];

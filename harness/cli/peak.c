@@ -59,7 +59,7 @@ const ck_command ck_command_peak = {
 /* ---- its parent ---------------------------------------------------------------------------------------------------------- */
 
 /* Its argument vector, NULL-terminated; the texts of the numbers are the caller's. */
-static void child_arguments(const ck_job *j, const char *plan, char *threads, char *seed, const char *argv[16])
+static void child_arguments(const ck_job *j, const char *plan, char *threads, char *seed, const char *argv[24])
 {
 	const ck_options *o = &j->cli->options;
 	bool file = strncmp(plan, "schedule:", strlen("schedule:")) == 0;
@@ -81,6 +81,8 @@ static void child_arguments(const ck_job *j, const char *plan, char *threads, ch
 	}
 	if (o->given[CK_OPTION_no_fusion])
 		argv[n++] = "--no-fusion";
+	argv[n++] = "--rng";
+	argv[n++] = o->text[CK_OPTION_rng];
 	argv[n] = NULL;
 }
 
@@ -116,7 +118,7 @@ ck_status ck_peak_measure(ck_job *j, int i, ck_err *err)
 {
 	ck_point *p = &j->result->points[i];
 	char *threads = ck_text("%d", j->result->device.threads), *seed = ck_text("%llu", (unsigned long long)j->c.seed);
-	const char *argv[16];
+	const char *argv[24];
 	int ends[2];
 	pid_t child;
 	child_arguments(j, p->plan, threads, seed, argv);

@@ -18,6 +18,7 @@ typedef struct ck_fault {
 	const char *name;  /* "statistics-twice" */
 	const char *field; /* one line: how it happens in the field */
 	const char *needs; /* why it cannot apply where it found nothing to act on */
+	bool stateful;     /* it is one with a running generator, and exists under that discipline only */
 	/* Changes the schedule before it is checked. false: there is nothing to change. */
 	bool (*schedule)(const ck_graph *g, ck_schedule *s);
 	/* Changes the program after it was made. */
@@ -49,6 +50,7 @@ extern const char *const ck_fault_status_names[]; /* "caught", "missed", "not-ap
 typedef struct ck_fault_verdict {
 	ck_fault_status status; /* of a run without a fault: caught would be a false alarm */
 	bool acted;             /* the fault changed anything */
+	ck_rng_kind rng;        /* how the step drew */
 	unsigned by;            /* bit c: check c noticed */
 	/* Whether number, shapes and dtypes of what recomputes make differ from those of the plan without the fault: what a
 	 * framework's check of recomputed tensors compares, when it looks at these only. */
@@ -56,7 +58,8 @@ typedef struct ck_fault_verdict {
 	ck_err why; /* the first check's message; why it does not apply */
 } ck_fault_verdict;
 
-/* What faults are tried on: a plan's schedule in a session, with the outcome and the peak of plan none. */
+/* What faults are tried on: a plan's schedule in a session, with the outcome and the peak of plan none in the same. One with a
+ * running generator does not apply where the session has none. */
 typedef struct ck_fault_subject {
 	const ck_session *session;
 	const ck_schedule *schedule;

@@ -10,11 +10,12 @@ struct ck_faulty {
 	const ck_program *program;
 	const ck_graph *graph;
 	ck_memory memory;
-	long hits;        /* how often the fault changed anything: a bit, a pointer, whether an op runs */
-	uint64_t shapes;  /* of what recomputes make: number, shapes, dtypes */
-	size_t none_peak; /* live peak of plan none, bytes */
-	void **kept;      /* by value: host copy of a tensor, or NULL; owned */
-	void *scratch;    /* device memory for one tensor, as large as the largest; NULL until wanted */
+	long hits;           /* how often the fault changed anything: a bit, a pointer, whether an op runs */
+	uint64_t shapes;     /* of what recomputes make: number, shapes, dtypes */
+	uint64_t next_block; /* of the stream, had no state been set */
+	size_t none_peak;    /* live peak of plan none, bytes */
+	void **kept;         /* by value: host copy of a tensor, or NULL; owned */
+	void *scratch;       /* device memory for one tensor, as large as the largest; NULL until wanted */
 };
 
 /* Tables of faults end with a NULL name. */

@@ -136,7 +136,12 @@ ck_status ck_fault_try(const ck_fault_subject *s, const ck_fault *fault, ck_faul
 {
 	const ck_graph *g = s->session->graph;
 	ck_faulty f = {.fault = fault, .graph = g, .none_peak = s->baseline->live_peak};
-	*v = (ck_fault_verdict){.status = CK_FAULT_MISSED};
+	*v = (ck_fault_verdict){.status = CK_FAULT_MISSED, .rng = s->session->rng};
+	if (fault && fault->stateful && s->session->rng != CK_RNG_STATEFUL) {
+		v->status = CK_FAULT_NOT_APPLICABLE;
+		ck_fail(&v->why, CK_OK, "by the counter there is no state that could be lost");
+		return CK_OK;
+	}
 	ck_schedule schedule;
 	copy_schedule(s->schedule, &schedule);
 	if (fault && fault->schedule)

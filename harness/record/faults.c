@@ -68,6 +68,7 @@ static cJSON *cell_object(const ck_fault_report *r, const ck_fault_cell *c)
 	if (c->plan)
 		cJSON_AddStringToObject(o, "plan", c->plan);
 	cJSON_AddStringToObject(o, "amp", r->models[c->model]->c.amp);
+	cJSON_AddStringToObject(o, "rng", ck_rng_names[c->verdict.rng]);
 	cJSON_AddStringToObject(o, "status", ck_fault_status_names[c->verdict.status]);
 	cJSON *by = cJSON_AddArrayToObject(o, "by");
 	for (int k = 0; k < CK_CHECKS; k++)

@@ -104,6 +104,7 @@ cJSON *ck__json_case(const ck_result *r)
 	}
 	put_text(o, "data", r->c.data);
 	put_text(o, "amp", r->c.amp);
+	put_text(o, "rng", r->c.rng);
 	put_number(o, "seed", (double)r->c.seed);
 	put_number(o, "threads", r->device.threads);
 	put_number(o, "parameters", (double)r->c.parameters);
@@ -174,6 +175,18 @@ static void put_work(cJSON *point, const ck_result *r, const ck_point *p)
 	put_number(o, "recomputed_ops", p->recomputed_ops);
 }
 
+static void put_random(cJSON *point, const ck_result *r, const ck_point *p)
+{
+	if (!r->c.rng)
+		return;
+	cJSON *o = cJSON_AddObjectToObject(point, "random");
+	put_text(o, "discipline", r->c.rng);
+	put_number(o, "saved_states", p->rng.saved_states);
+	put_number(o, "state_bytes", (double)p->rng.state_bytes);
+	put_number(o, "saves", p->rng.saves);
+	put_number(o, "restores", p->rng.restores);
+}
+
 /* What every record says of a plan first. */
 static cJSON *plan_object(const ck_point *p)
 {
@@ -193,6 +206,7 @@ static cJSON *point_object(const ck_result *r, const ck_point *p)
 	put_memory(o, p);
 	put_time(o, p);
 	put_work(o, r, p);
+	put_random(o, r, p);
 	put_number(o, "overhead_time", ck_overhead_time(r, p));
 	put_number(o, "overhead_flops", ck_overhead_flops(r, p));
 	put_number(o, "saving", ck_saving(r, p));
@@ -267,11 +281,12 @@ static void put_course(cJSON *curve, const ck_course *c)
 	}
 }
 
-static cJSON *curve_object(const ck_point *p, const ck_course *c)
+static cJSON *curve_object(const ck_result *r, const ck_point *p, const ck_course *c)
 {
 	cJSON *o = plan_object(p);
 	put_course(o, c);
 	put_memory(o, p);
+	put_random(o, r, p);
 	return o;
 }
 
@@ -283,6 +298,6 @@ char *ck_training_json(const ck_training *t)
 	put_training(root, t);
 	cJSON *curves = cJSON_AddArrayToObject(root, "curves");
 	for (int i = 0; i < t->head->npoints; i++)
-		cJSON_AddItemToArray(curves, curve_object(&t->head->points[i], &t->curves[i]));
+		cJSON_AddItemToArray(curves, curve_object(t->head, &t->head->points[i], &t->curves[i]));
 	return ck__json_end(root);
 }

@@ -156,7 +156,7 @@ static void read_device(reader *r, const cJSON *root, ck_result *to)
 /* What a case holds beside the model's settings. */
 static bool is_setting(const char *name)
 {
-	static const char *const others[] = {"model",      "data",   "amp", "seed",  "threads",
+	static const char *const others[] = {"model",      "data",   "amp", "rng",   "seed", "threads",
 					     "parameters", "stages", "ops", "graph", "line"};
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
 		if (strcmp(name, others[i]) == 0)
@@ -171,6 +171,7 @@ static void read_case(reader *r, const cJSON *root, ck_result *to)
 	to->c.model = text_in(r, o, "model");
 	to->c.data = text_in(r, o, "data");
 	to->c.amp = text_in(r, o, "amp");
+	to->c.rng = has(o, "rng") ? text_in(r, o, "rng") : NULL;
 	to->c.line = text_in(r, o, "line");
 	to->c.seed = (int64_t)size_in(r, o, "seed");
 	to->c.parameters = (int64_t)size_in(r, o, "parameters");
@@ -277,6 +278,19 @@ static void read_time(reader *r, const cJSON *point, int i, ck_point *p)
 	ck_samples_summarise(&p->time);
 }
 
+static void read_random(reader *r, const cJSON *point, int i, ck_point *p)
+{
+	enter(r, "points[%d].", i);
+	if (!has(point, "random"))
+		return;
+	const cJSON *o = object_in(r, point, "random");
+	enter(r, "points[%d].random.", i);
+	p->rng.saved_states = int_in(r, o, "saved_states");
+	p->rng.state_bytes = size_in(r, o, "state_bytes");
+	p->rng.saves = int_in(r, o, "saves");
+	p->rng.restores = int_in(r, o, "restores");
+}
+
 static void read_point(reader *r, const cJSON *point, int i, ck_result *to)
 {
 	enter(r, "points[%d].", i);
@@ -293,6 +307,8 @@ static void read_point(reader *r, const cJSON *point, int i, ck_result *to)
 	read_parity(r, point, i, p);
 	read_memory(r, point, i, p);
 	read_time(r, point, i, p);
+	read_random(r, point, i, p);
+	enter(r, "points[%d].", i);
 	const cJSON *work = object_in(r, point, "work");
 	enter(r, "points[%d].work.", i);
 	to->c.model_flops = number_in(r, work, "model_flops");

@@ -37,9 +37,9 @@ void ck_result_free(ck_result *r)
 {
 	if (!r)
 		return;
-	char *texts[] = {r->tool.version, r->tool.git,           r->tool.compiler, r->tool.flags, r->tool.argv,
-			 r->device.name,  r->device.description, r->c.model,       r->c.data,     r->c.amp,
-			 r->c.line,       r->baseline,           r->measuring.end};
+	char *texts[] = {r->tool.version,       r->tool.git,     r->tool.compiler, r->tool.flags, r->tool.argv, r->device.name,
+			 r->device.description, r->c.model,      r->c.data,        r->c.amp,      r->c.rng,     r->c.line,
+			 r->baseline,           r->measuring.end};
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
 		free(texts[i]);
 	ck_machine_free(&r->machine);
@@ -72,6 +72,7 @@ ck_point *ck_result_add_plan(ck_result *r, const char *plan, int segments, const
 	memcpy(p->by_category, t->peak_by_category, sizeof p->by_category);
 	p->executed_flops = t->executed_flops;
 	p->recomputed_ops = t->recomputed_ops;
+	p->rng = program->rng;
 	return p;
 }
 

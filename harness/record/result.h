@@ -49,6 +49,7 @@ typedef struct ck_point {
 	ck_samples time; /* n = 0: not measured */
 	double executed_flops;
 	int recomputed_ops;
+	ck_rng_cost rng;
 	bool pareto; /* set by ck_result_front */
 } ck_point;
 
@@ -68,7 +69,8 @@ typedef struct ck_result {
 		int threads;
 	} device;
 	struct {
-		char *model, *data, *amp, *line; /* line: the case as a command that runs it again */
+		char *model, *data, *amp, *rng,
+		    *line; /* rng: NULL: not known. line: the case as a command that runs it again */
 		ck_fact *settings;
 		int nsettings, capacity;
 		int64_t seed, parameters;

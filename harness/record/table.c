@@ -72,11 +72,39 @@ static void print_reasons(const ck_result *r, FILE *to)
 	}
 }
 
+static bool is_stateful(const ck_result *r)
+{
+	return r->c.rng && strcmp(r->c.rng, ck_rng_names[CK_RNG_STATEFUL]) == 0;
+}
+
+/* What a plan does with a running generator; two empty cells where there is none. */
+static void add_random(ck_columns *c, const ck_result *r, const ck_point *p)
+{
+	char bytes[CK_UNIT_TEXT];
+	if (is_stateful(r)) {
+		ck_columns_add(c, "%d, %s", p->rng.saved_states, ck_bytes_text(p->rng.state_bytes, bytes));
+		ck_columns_add(c, "%d", p->rng.restores);
+	} else {
+		ck_columns_add(c, "%s", "");
+		ck_columns_add(c, "%s", "");
+	}
+}
+
+static void tell_random(const ck_result *r, FILE *to)
+{
+	if (is_stateful(r))
+		fprintf(
+		    to,
+		    "rng states: saved by first forwards for recomputes, %zu bytes each; restores: how often a step sets the "
+		    "generator, to these or back\n",
+		    sizeof(ck_rng_state));
+}
+
 void ck_result_table(const ck_result *r, FILE *to)
 {
 	static const char *const heads[] = {"<",         "<plan",         ">segments",  ">live peak",     ">saving",
 					    ">arena",    ">process peak", ">step time", ">95 % interval", ">overhead",
-					    ">in FLOPs", "<  parity"};
+					    ">in FLOPs", ">rng states",   ">restores",  "<  parity"};
 	ck_columns c = ck_columns_new(sizeof heads / sizeof *heads, heads);
 	bool any_front = false;
 	for (int i = 0; i < r->npoints; i++) {
@@ -92,6 +120,7 @@ void ck_result_table(const ck_result *r, FILE *to)
 		add_time(&c, &p->time);
 		add_excess(&c, ck_overhead_time(r, p));
 		add_excess(&c, ck_overhead_flops(r, p));
+		add_random(&c, r, p);
 		bool known = p->checked || p->status != CK_POINT_OK;
 		ck_columns_add(&c, "%s%s", known ? "  " : "", known ? standing(p) : "");
 	}
@@ -102,6 +131,7 @@ void ck_result_table(const ck_result *r, FILE *to)
 	if (strcmp(r->baseline, "none") != 0)
 		fprintf(to, "overhead in time is over plan %s, since none was not run\n", r->baseline);
 	print_zero_gradients(r, to);
+	tell_random(r, to);
 	print_reasons(r, to);
 }
 
@@ -115,9 +145,9 @@ static void add_loss(ck_columns *c, const ck_point *p)
 
 void ck_result_parity(const ck_result *r, FILE *to)
 {
-	static const char *const heads[] = {"<plan",  ">value of loss", "<loss",   "<gradients",
-					    "<input", "<state",         "<random", "<verdict"};
-	_Static_assert(CK_DIGEST_KINDS == sizeof heads / sizeof *heads - 3, "one column per kind of digest");
+	static const char *const heads[] = {"<plan",  ">value of loss", "<loss",       "<gradients", "<input",
+					    "<state", "<random",        ">rng states", ">restores",  "<verdict"};
+	_Static_assert(CK_DIGEST_KINDS == sizeof heads / sizeof *heads - 5, "one column per kind of digest");
 	ck_columns c = ck_columns_new(sizeof heads / sizeof *heads, heads);
 	const ck_point *base = ck_result_find(r, r->baseline);
 	for (int i = 0; i < r->npoints; i++) {
@@ -131,10 +161,12 @@ void ck_result_parity(const ck_result *r, FILE *to)
 				       : memcmp(&p->digest[k], &base->digest[k], sizeof p->digest[k]) ? "DIFFERS"
 												      : "same");
 		}
+		add_random(&c, r, p);
 		ck_columns_add(&c, "%s", standing(p));
 	}
 	ck_columns_print(&c, "", to);
 	ck_columns_free(&c);
 	print_zero_gradients(r, to);
+	tell_random(r, to);
 	print_reasons(r, to);
 }

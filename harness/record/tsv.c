@@ -42,7 +42,12 @@ static void put_point(FILE *to, const ck_result *r, const ck_point *p)
 	put(to, ck_overhead_time(r, p));
 	put(to, ck_overhead_flops(r, p));
 	put(to, p->executed_flops);
-	fprintf(to, "\t%d\t%d\n", p->recomputed_ops, p->pareto);
+	fprintf(to, "\t%d\t%d", p->recomputed_ops, p->pareto);
+	if (r->c.rng)
+		fprintf(to, "\t%s\t%d\t%zu\t%d\t%d\n", r->c.rng, p->rng.saved_states, p->rng.state_bytes, p->rng.saves,
+			p->rng.restores);
+	else
+		fputs("\t\t\t\t\t\n", to);
 }
 
 char *ck_result_tsv(const ck_result *r)
@@ -54,7 +59,8 @@ char *ck_result_tsv(const ck_result *r)
 		return ck_text("%s", "");
 	fputs("plan\tsegments\tstatus\tverdict\tpredicted_peak\tlive_peak\tarena\tdevice_peak\tsaving\t"
 	      "time_median\ttime_ci_low\ttime_ci_high\ttime_min\ttime_mad\tsamples\t"
-	      "overhead_time\toverhead_flops\texecuted_flops\trecomputed_ops\tpareto\n",
+	      "overhead_time\toverhead_flops\texecuted_flops\trecomputed_ops\tpareto\t"
+	      "rng\tsaved_states\tstate_bytes\tsaves\trestores\n",
 	      to);
 	for (int i = 0; i < r->npoints; i++)
 		put_point(to, r, &r->points[i]);

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include "harness/run/run.h"
+#include "harness/run/program.h"
 #include "kernels/alloc.h"
 #include "kernels/philox.h"
 
@@ -14,6 +14,10 @@ ck_status ck_memory_open(const ck_session *s, size_t bytes, ck_memory *m, ck_err
 	void *base = NULL;
 	ck_status status = s->backend->alloc(s->device, m->bytes, &base, err);
 	m->base = base;
+	if (status == CK_OK) {
+		m->rng.saved = ck_alloc((size_t)s->graph->nops, sizeof *m->rng.saved);
+		m->rng.drawn = ck_alloc((size_t)s->graph->nops, sizeof *m->rng.drawn);
+	}
 	return status;
 }
 
@@ -22,6 +26,9 @@ void ck_memory_close(ck_memory *m)
 	if (m->base)
 		m->session->backend->free(m->session->device, m->base);
 	m->base = NULL;
+	free(m->rng.saved);
+	free(m->rng.drawn);
+	m->rng = (ck_rng){0};
 }
 
 /* Start values are drawn by name and element, so that they are the same whatever else the graph holds: with or without dropout or
@@ -120,6 +127,7 @@ void ck_memory_init(ck_memory *m, const ck_layout *l, uint64_t seed, const void 
 			if (ck_value_trained(&g->values[v]))
 				m->session->backend->fill(m->session->device, m->base + l->state[k * g->nvalues + v], 0,
 							  g->values[v].bytes);
+	ck__rng_start(&m->rng, seed);
 }
 
 void ck_memory_batch(ck_memory *m, const ck_layout *l, const void *const *batch)
@@ -136,4 +144,5 @@ void ck_memory_reset(ck_memory *m, const ck_layout *l, uint64_t seed)
 	for (int v = 0; v < g->nvalues; v++)
 		if (g->values[v].kind == CK_BUFFER)
 			start_value(m, l, v, seed, NULL);
+	ck__rng_start(&m->rng, seed);
 }

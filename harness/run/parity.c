@@ -6,6 +6,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "harness/run/program.h"
 #include "kernels/alloc.h"
 
 const char *const ck_digest_names[CK_DIGEST_KINDS] = {"loss", "gradients", "input", "state", "random"};
@@ -89,6 +90,7 @@ static void take_all(taker *t, const ck_program *p, const ck_memory *m, const ck
 	if (!isfinite(t->o->loss))
 		t->o->not_finite = g->loss;
 	t->o->live_peak = step->live_peak;
+	t->o->order = p->rng_order;
 	for (int k = 0; k < CK_DIGEST_KINDS; k++)
 		t->o->kind[k] = finish(t->kind[k]);
 }
@@ -164,9 +166,12 @@ void ck_outcome_free(ck_outcome *o)
 
 /* ---- comparing ------------------------------------------------------------------------------------------------------------ */
 
-/* Names the first value that differs, and how many there are. */
+/* Names the first value that differs, and how many there are; and the cause, where draws in another order are one. */
 static void name_difference(const ck_graph *g, const ck_outcome *a, const ck_outcome *b, ck_err *why)
 {
+	char cause[CK_RNG_ORDER_TEXT];
+	bool other_order = b->order.early != a->order.early || b->order.turn != a->order.turn;
+	ck__rng_order_text(g, other_order ? b->order : (ck_rng_order){CK_NONE, CK_NONE}, cause);
 	int first = CK_NONE, n = 0;
 	for (int v = 0; v < g->nvalues; v++)
 		if (!same(a->value[v], b->value[v])) {
@@ -174,12 +179,12 @@ static void name_difference(const ck_graph *g, const ck_outcome *a, const ck_out
 			n++;
 		}
 	if (first == CK_NONE) {
-		ck_fail(why, CK_FAILED, "what was drawn from the random stream differs from plan none's");
+		ck_fail(why, CK_FAILED, "what was drawn from the random stream differs from plan none's%s", cause);
 		return;
 	}
 	const char *what = g->values[first].kind == CK_BUFFER ? "buffer" : first == g->loss ? "the loss," : "the gradient of";
-	ck_fail(why, CK_FAILED, "%s '%.200s' differs from plan none's; %d tensor%s in all", what, g->values[first].name, n,
-		n == 1 ? " does" : "s do");
+	ck_fail(why, CK_FAILED, "%s '%.200s' differs from plan none's; %d tensor%s in all%s", what, g->values[first].name, n,
+		n == 1 ? " does" : "s do", cause);
 }
 
 bool ck_outcome_proves(const ck_graph *g, const ck_outcome *o, ck_err *why)

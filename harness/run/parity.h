@@ -37,6 +37,7 @@ typedef struct ck_outcome {
 	ck_value not_finite;  /* the first value whose gradient (of the loss: which itself) is not finite; CK_NONE */
 	bool *zero;           /* by value: it has a gradient, and that is zero in every element */
 	int gradients, zeros; /* how many gradients there are, and how many of them are zero in every element */
+	ck_rng_order order; /* the program's: why masks may be others */
 } ck_outcome;
 
 /* A comparison that cannot fail is not passed: it proves nothing. */

@@ -125,6 +125,7 @@ void ck__program_resolve(ck_program *p, const ck_schedule *schedule)
 	for (int v = 0; v < g->nvalues; v++)
 		b.zeroed[v] = g->values[v].needs_grad && !parts_fit(g, v);
 	resolve(&b, schedule);
+	ck__rng_plan(p);
 	for (size_t v = 0; v < nvalues; v++)
 		p->gradient[v] =
 		    g->values[v].kind == CK_PARAM || g->values[v].kind == CK_INPUT ? b.where[nvalues + v] : CK_NOWHERE;

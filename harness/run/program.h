@@ -6,6 +6,14 @@
 
 #define CK_NOWHERE ((size_t)-1) /* the offset of what is not there: NULL */
 
+/* What an F does to a running generator; rng.c plans it. */
+typedef struct ck_rng_moves {
+	int save;    /* first forward: where the state before it is kept for recomputes, or CK_NONE */
+	int restore; /* recompute: which of these is set before it, or CK_NONE */
+	bool enter;  /* recompute, first of its run: the outer state is kept before it … */
+	bool leave;  /* … and put back after the last */
+} ck_rng_moves;
+
 typedef struct ck_call {
 	char code; /* 'F', 'B', 'D' */
 	int id;
@@ -13,6 +21,7 @@ typedef struct ck_call {
 	bool zero[CK_MAX_IN]; /* B: fill din[i] with zeros first; its op writes only parts of it */
 	bool acc[CK_MAX_IN];
 	size_t in[CK_MAX_IN], out[CK_MAX_OUT], stash[CK_MAX_STASH], dout, din[CK_MAX_IN], workspace;
+	ck_rng_moves rng;
 } ck_call;
 
 /* Meddles with a run, so that the checks can show that they notice: the one place where faults act on what is executed. Each
@@ -28,6 +37,18 @@ typedef struct ck_hook {
 
 /* Resolves every call's pointers again, after the layout was changed. The schedule is the one that the program was made from. */
 void ck__program_resolve(ck_program *p, const ck_schedule *schedule);
+
+/* The running generator. Plans a program's moves and counts them; starts a stream; gives what a call draws (before its hook), and
+ * ends its moves. */
+void ck__rng_plan(ck_program *p);
+void ck__rng_start(ck_rng *rng, uint64_t seed);
+ck_draw ck__rng_before(ck_memory *m, const ck_call *c, const ck_step *step);
+void ck__rng_after(ck_memory *m, const ck_call *c);
+enum { CK_RNG_ORDER_TEXT = 400 };
+/* "; the cause: …", to follow what differs. "" where nothing draws out of turn. */
+const char *ck__rng_order_text(const ck_graph *g, ck_rng_order order, char text[CK_RNG_ORDER_TEXT]);
+/* How many blocks the op draws. */
+uint64_t ck__rng_blocks(const ck_op_info *op);
 
 /* Watches who owns every line of the arena while a program runs (watch.c): the check of what happens against what was planned. */
 typedef struct ck_watch ck_watch;

@@ -7,6 +7,7 @@
 #define CK_RUN_H
 
 #include "harness/plan/layout.h"
+#include "harness/run/rng.h"
 
 /* A graph on a device: every op's kernel, prepared once. Borrows graph and device. */
 typedef struct ck_session {
@@ -18,12 +19,15 @@ typedef struct ck_session {
 	struct ck_kernel_table *table;                  /* private */
 	bool trains;                                    /* ck_session_train was called */
 	ck_optimizer optimizer;
+	ck_rng_kind rng; /* the counter, unless ck_session_rng said otherwise */
 } ck_session;
 
 ck_status ck_session_open(const ck_graph *g, const ck_backend *b, ck_device *d, ck_session **s, ck_err *err);
 void ck_session_close(ck_session *s);
 /* Makes it a session for training: the programs that are made from here on hold the optimizer's state as well. */
 void ck_session_train(ck_session *s, const ck_optimizer *o);
+/* How the programs that are made from here on draw random numbers, all of a session's alike. */
+void ck_session_rng(ck_session *s, ck_rng_kind rng);
 ck_workspaces ck_session_workspaces(const ck_session *s);
 
 /* A schedule made ready: checked, laid out, every pointer resolved to an offset. Borrows the session. */
@@ -34,6 +38,8 @@ typedef struct ck_program {
 	struct ck_call *calls; /* private */
 	int ncalls;
 	size_t *gradient; /* private: offset of each value's gradient that stays */
+	ck_rng_cost rng;
+	ck_rng_order rng_order; /* of a stateful session's program */
 } ck_program;
 
 ck_status ck_program_make(const ck_session *s, const ck_schedule *schedule, ck_program **p, ck_err *err);
@@ -44,6 +50,7 @@ typedef struct ck_memory {
 	const ck_session *session;
 	char *base;
 	size_t bytes;
+	ck_rng rng; /* goes on from step to step */
 } ck_memory;
 
 /* bytes: the largest arena of the programs that will run in it. CK_MISSING, with the figure, when there is not so much. */
@@ -51,10 +58,10 @@ ck_status ck_memory_open(const ck_session *s, size_t bytes, ck_memory *m, ck_err
 void ck_memory_close(ck_memory *m);
 
 /* Gives parameters, buffers and the batch their start values: those that `given` holds, by value, as host data of that value's
- * dtype and bytes; all where it is NULL (or `given` is) are drawn from the seed. The optimizer's state starts as zeros. layout:
- * any program's of the session. */
+ * dtype and bytes; all where it is NULL (or `given` is) are drawn from the seed. The optimizer's state starts as zeros, the running
+ * generator at the stream's beginning. layout: any program's of the session. */
 void ck_memory_init(ck_memory *m, const ck_layout *l, uint64_t seed, const void *const *given);
-/* Gives only the buffers their start values again: all that a step changes among what persists. */
+/* Gives only the buffers and the generator their start values again: all that a step changes among what persists. */
 void ck_memory_reset(ck_memory *m, const ck_layout *l, uint64_t seed);
 /* Puts another batch in: by input value as above, NULL where what is there stays. */
 void ck_memory_batch(ck_memory *m, const ck_layout *l, const void *const *batch);
@@ -77,7 +84,9 @@ typedef struct ck_step {
 	ck_value captured;
 	void *capture;
 	/* out */
-	uint64_t random_draws; /* a sum of hashes of what first forwards drew: seed, step, op and how many elements */
+	uint64_t
+	    random_draws; /* the stream's position. By the counter: a sum of hashes of what first forwards drew, seed, step, op and
+				  how many elements. Of a running generator: blocks drawn so far */
 	size_t live_peak;    /* with check: the most bytes owned at once, persistent ones included; found from what happens, not
 			       from the trace */
 	ck_run_check broken; /* which check it was, when the run returns CK_FAILED */

@@ -78,6 +78,11 @@ ck_workspaces ck_session_workspaces(const ck_session *s)
 	return (ck_workspaces){s->workspace_forward, s->workspace_backward, states};
 }
 
+void ck_session_rng(ck_session *s, ck_rng_kind rng)
+{
+	s->rng = rng;
+}
+
 void ck_session_train(ck_session *s, const ck_optimizer *o)
 {
 	s->trains = true;

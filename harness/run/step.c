@@ -16,9 +16,9 @@ static uint64_t hash_draw(const ck_args *a, int64_t elements)
 	return XXH3_64bits(draw, sizeof draw);
 }
 
-static ck_args arguments(const ck_memory *m, const ck_call *c, const ck_op_info *op, const ck_step *step)
+static ck_args arguments(const ck_memory *m, const ck_call *c, const ck_op_info *op, const ck_step *step, ck_draw d)
 {
-	ck_args a = {.seed = step->seed, .step = step->step, .op = (uint32_t)c->id};
+	ck_args a = {.seed = d.seed, .step = d.step, .op = d.op, .block = d.block};
 	for (int i = 0; i < op->desc.nin; i++) {
 		a.in[i] = at(m, c->in[i]);
 		a.din[i] = at(m, c->din[i]);
@@ -49,7 +49,7 @@ static void run_forward(const ck_program *p, const ck_call *c, const ck_args *a,
 	const ck_kernel *k = p->session->kernels[c->id];
 	k->forward(k, a);
 	capture(p->session, c, a, step);
-	if (op->contract.random && !c->recompute)
+	if (op->contract.random && !c->recompute && p->session->rng == CK_RNG_COUNTER)
 		step->random_draws += hash_draw(a, ck_shape_count(op->desc.out[0].shape));
 }
 
@@ -68,16 +68,16 @@ static void run_call(const ck_program *p, ck_memory *m, const ck_call *c, ck_ste
 {
 	const ck_session *s = p->session;
 	const ck_hook *hook = step->hook;
-	ck_args a = arguments(m, c, &s->graph->ops[c->id], step);
+	ck_args a = arguments(m, c, &s->graph->ops[c->id], step, ck__rng_before(m, c, step));
 	double start = step->op_seconds ? ck_seconds_now() : 0;
-	if (hook && hook->before && !hook->before(hook->user, c, &a, step))
-		return;
-	if (c->code == 'F')
+	bool runs = !hook || !hook->before || hook->before(hook->user, c, &a, step);
+	if (runs && c->code == 'F')
 		run_forward(p, c, &a, step);
-	else
+	else if (runs)
 		run_backward(p, c, &a);
-	if (hook && hook->after)
+	if (runs && hook && hook->after)
 		hook->after(hook->user, c, &a, step);
+	ck__rng_after(m, c);
 	if (step->op_seconds) {
 		if (s->backend->sync)
 			s->backend->sync(s->device);
@@ -132,17 +132,26 @@ static ck_status run_watched(const ck_program *p, ck_memory *m, ck_step *step, c
 		       step->live_peak, p->trace.peak);
 }
 
-ck_status ck_program_run(const ck_program *p, ck_memory *m, ck_step *step, ck_err *err)
+static void run_unwatched(const ck_program *p, ck_memory *m, ck_step *step)
 {
 	const ck_session *s = p->session;
-	step->random_draws = 0;
-	step->broken = CK_RUN_HELD;
-	if (step->check)
-		return run_watched(p, m, step, err);
 	for (int i = 0; i < p->ncalls; i++)
 		if (p->calls[i].code != 'D')
 			run_call(p, m, &p->calls[i], step);
 	if (s->backend->sync)
 		s->backend->sync(s->device);
-	return CK_OK;
+}
+
+ck_status ck_program_run(const ck_program *p, ck_memory *m, ck_step *step, ck_err *err)
+{
+	step->random_draws = 0;
+	step->broken = CK_RUN_HELD;
+	ck_status status = CK_OK;
+	if (step->check)
+		status = run_watched(p, m, step, err);
+	else
+		run_unwatched(p, m, step);
+	if (p->session->rng == CK_RNG_STATEFUL)
+		step->random_draws += m->rng.now.block; /* added: a hook may have left something there */
+	return status;
 }

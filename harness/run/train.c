@@ -5,6 +5,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "harness/run/program.h"
 #include "kernels/alloc.h"
 
 /* A tensor that a step changes: a value, or the optimizer's state k for one. */
@@ -121,10 +122,11 @@ static ck_status compare(const trainer *t, const uint64_t *baseline, const uint6
 			first = i;
 			differ++;
 		}
-	char text[240];
+	char text[240], cause[CK_RNG_ORDER_TEXT];
 	return differ == 0 ? CK_OK
-			   : ck_fail(err, CK_FAILED, "after step %d, %s differs from plan none's; %d of %d tensors do",
-				     t->c->steps + 1, tensor_text(t, first, text), differ, t->n + 1);
+			   : ck_fail(err, CK_FAILED, "after step %d, %s differs from plan none's; %d of %d tensors do%s",
+				     t->c->steps + 1, tensor_text(t, first, text), differ, t->n + 1,
+				     ck__rng_order_text(t->g, t->p->rng_order, cause));
 }
 
 /* ---- steps ---------------------------------------------------------------------------------------------------------------- */

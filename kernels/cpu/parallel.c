@@ -102,6 +102,7 @@ ck_drop ck__drop(double p, const ck_args *a)
 	return (ck_drop){.seed = a->seed,
 			 .step = a->step,
 			 .op = a->op,
+			 .block = a->block,
 			 .threshold = a->mask ? 1 : ck_drop_threshold(p), /* a mask's bytes stand in for the words */
 			 .mask = a->mask,
 			 .scale = (float)(1.0 / (1.0 - p))};

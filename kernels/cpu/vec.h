@@ -24,6 +24,7 @@ typedef void ck_stored;
 typedef struct ck_drop {
 	uint64_t seed;
 	uint32_t step, op;
+	uint64_t block;      /* of element 0 */
 	uint32_t threshold;  /* an element is kept when its word is at least this */
 	float scale;         /* of what is kept: 1 / (1 - p) */
 	const uint8_t *mask; /* the op's, whole: its bytes are the words; NULL: they are drawn */

@@ -69,7 +69,7 @@ INLINE void draw(const ck_drop *d, uint64_t block, uint32_t word[WORDS])
 INLINE void words_of(const ck_drop *d, const uint8_t *mask, int64_t first, int64_t n, uint32_t word[WORDS])
 {
 	if (!mask)
-		draw(d, (uint64_t)first / 4, word);
+		draw(d, d->block + (uint64_t)first / 4, word);
 	else
 		for (int64_t j = 0; j < n; j++)
 			word[j] = mask[first + j];

@@ -43,7 +43,7 @@ double ck__ref_dropped(const ck_op_desc *d, const ck_args *a, int64_t e, double 
 	if (a->mask)
 		return a->mask[e] ? v / (1 - d->attr.p) : 0;
 	uint32_t words[4];
-	ck_philox_block(a->seed, a->step, a->op, (uint64_t)e / 4, words);
+	ck_philox_block(a->seed, a->step, a->op, a->block + (uint64_t)e / 4, words);
 	return words[e % 4] >= ck_drop_threshold(d->attr.p) ? v / (1 - d->attr.p) : 0;
 }
 

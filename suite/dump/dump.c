@@ -265,6 +265,13 @@ Test(dump, takes_back_what_it_wrote)
 	}
 }
 
+/* Masks are written as a running generator drew them: taken as given, by the counter, they give the same step. */
+Test(dump, takes_back_the_masks_of_a_running_generator)
+{
+	compare_after("ck dump " GPT2 " --rng stateful --plans uniform:2 --out a && ck dump " GPT2 " --load a --out b");
+	compare_after("ck dump " MLP " --rng stateful --device ref --out a && ck dump " MLP " --device ref --load a --out b");
+}
+
 /* With every unit of the last hidden layer dropped, the logits are the last bias and nothing before it has a gradient. */
 static void check_all_dropped(const char *device, size_t real)
 {

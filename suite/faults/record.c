@@ -30,6 +30,7 @@ static void expect_cell(const cJSON *cell)
 	cr_expect(strcmp(status, "caught") == 0 ? by > 0 : strcmp(status, "not-applicable") == 0 && by == 0, "%s: %s by %d",
 		  text_of(cell, "fault"), status, by);
 	cr_expect_str_eq(text_of(cell, "amp"), "off");
+	cr_expect_str_eq(text_of(cell, "rng"), strncmp(text_of(cell, "fault"), "rng-", 4) == 0 ? "stateful" : "counter");
 	cr_expect(*text_of(cell, "model") && *text_of(cell, "plan") && *text_of(cell, "why"));
 	cr_expect(cJSON_IsBool(cJSON_GetObjectItemCaseSensitive(cell, "shapes_only")));
 }

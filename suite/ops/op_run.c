@@ -278,9 +278,14 @@ static op_places own_places(const op_run *r)
 	return p;
 }
 
-static ck_args args_at(const op_places *p, void *workspace)
+static ck_args args_at(const op_places *p, void *workspace, op_how how)
 {
-	ck_args a = {.dout = p->at[OP_DOUT], .workspace = workspace, .seed = OP_SEED, .step = OP_STEP, .op = OP_NUMBER};
+	ck_args a = {.dout = p->at[OP_DOUT],
+		     .workspace = workspace,
+		     .seed = OP_SEED,
+		     .step = OP_STEP,
+		     .op = OP_NUMBER,
+		     .block = how.block};
 	for (int i = 0; i < CK_MAX_IN; i++) {
 		a.in[i] = p->at[OP_IN + i];
 		a.din[i] = p->at[OP_DIN + i];
@@ -320,7 +325,7 @@ op_values op_forward(op_run *r, const op_values *v, op_how how)
 	if (how.forward_over)
 		p.at[OP_OUT] = p.at[OP_IN + r->contract.inplace_forward];
 	size_t workspace = r->kernel->workspace_forward;
-	ck_args a = args_at(&p, fresh_workspace(r, workspace));
+	ck_args a = args_at(&p, fresh_workspace(r, workspace), how);
 	a.dout = NULL;
 	for (int i = 0; i < CK_MAX_IN; i++) {
 		a.din[i] = NULL;
@@ -390,7 +395,7 @@ op_values op_backward(op_run *r, const op_values *v, op_how how)
 	if (how.no_dout)
 		given.at[OP_DOUT] = NULL;
 	size_t workspace = r->kernel->workspace_backward;
-	ck_args a = args_at(&given, fresh_workspace(r, workspace));
+	ck_args a = args_at(&given, fresh_workspace(r, workspace), how);
 	for (int i = 0; i < r->desc.nin; i++)
 		a.acc[i] = how.add >> i & 1;
 	if (r->twice && r->desc.needs & 1)

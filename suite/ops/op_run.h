@@ -76,6 +76,7 @@ typedef struct op_how {
 	bool over_dout;     /* backward: the gradient that the contract names lies over dout */
 	bool over_own;      /* backward: the gradient that the contract names lies over its own saved input */
 	bool no_dout;       /* backward: dout is NULL */
+	uint64_t block;     /* where the op's draws begin */
 } op_how;
 
 /* Runs forward or backward on copies of `v`; gives every slot's values after it. A backward takes inputs, output and stashes
