@@ -23,6 +23,7 @@
  *   MAXPOOL    x(N,H,W,C)                                  y(N,OH,OW,C)    at(N,OH,OW,C):u8   place in the window, row-major
  *   AVGPOOL    x(N,H,W,C)                                  y(N,OH,OW,C)
  *   FLATTEN    x(N,..)                                     y(N,rest)
+ *   TALLY      x(..,C) load(C):i32 calls(1):i32            y(..,C)
  *   XENT       logits(M,V) target(M..):i32                 loss(1)         lse(M)     mean over rows of lse - logit[target]
  *
  * What they compute:
@@ -40,6 +41,8 @@
  *   GELU       tanh form: 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))); erf form: 0.5 x (1 + erf(x / sqrt 2)).
  *   MAXPOOL    a tie goes to the first place of the window; padding is never chosen.
  *   AVGPOOL    divides by the whole window (padding counts).
+ *   TALLY      y = x. On a first forward (not a recompute): load[c] += the rows whose largest channel is c, calls += 1. The first
+ *              of equals is the largest, and a NaN is larger than any number. As a router counts its experts' load.
  *
  * The backward of an op reads only what its contract says, plus the gradient of its output, and gives the gradient of each
  * input that needs one: written when acc[i] is false, added to when true. Sums run in an order fixed by the shapes and the
@@ -66,6 +69,7 @@
 	X(MAXPOOL, "maxpool")                                                                                                  \
 	X(AVGPOOL, "avgpool")                                                                                                  \
 	X(FLATTEN, "flatten")                                                                                                  \
+	X(TALLY, "tally")                                                                                                      \
 	X(XENT, "xent")
 
 typedef enum ck_op_kind {
@@ -88,6 +92,7 @@ typedef struct ck_attr {
 	bool residual;                   /* LINEAR, BATCHNORM, DROPOUT: r is there */
 	bool training;                   /* BATCHNORM */
 	ck_act act;                      /* LINEAR, BATCHNORM, ACT */
+	bool inplace;                    /* ACT, ReLU only: y must lie over x */
 	double p;                        /* LINEAR, DROPOUT: drop probability, 0 <= p < 1 */
 	double scale;                    /* SCORES */
 	double eps, momentum;            /* BATCHNORM, LAYERNORM */
@@ -122,6 +127,7 @@ typedef struct ck_contract {
 	 * an input given twice is one pointer twice, and so is its gradient: the earlier is then written or added to, the later
 	 * added to. So gradients are formed in order of the inputs where two of them share a buffer. */
 	int inplace_forward;      /* i: out[0] may lie over in[i] */
+	bool inplace_required;    /* and must, so that in[i] is gone once the op has run */
 	int inplace_backward;     /* i: din[i] may lie over dout, when it is written and not added to */
 	int inplace_backward_own; /* i: din[i] may lie over the saved in[i] itself, when it is written and not added to */
 	/* An input's gradient falls into three equal parts of its last extent (q, k, v); the op's backward touches the parts in

@@ -28,11 +28,29 @@ ck_usual ck_model_usual(const ck_model *m, const ck_value_info *v)
 	return u;
 }
 
+/* Freezes the parameters of the first layers that have any. One that is shared is frozen for all its uses. */
+static void freeze(ck_graph *g, const ck_settings *s)
+{
+	int64_t layers = (int64_t)ck_setting_number(s, "freeze");
+	for (int o = 0; o < g->nops && layers > 0; o++) {
+		bool any = false;
+		for (int i = 0; i < g->ops[o].desc.nin; i++) {
+			ck_value v = g->ops[o].in[i];
+			if (g->values[v].kind != CK_PARAM)
+				continue;
+			ck_freeze(g, v);
+			any = true;
+		}
+		layers -= any;
+	}
+}
+
 ck_status ck_model_build(const ck_settings *s, ck_dtype real, ck_graph **graph, ck_err *err)
 {
 	ck_graph *g = ck_graph_new(real);
 	ck_value loss = s->model->build(s, g);
 	check_total(g, s->model->name);
+	freeze(g, s);
 	ck_status status = ck_graph_finish(g, loss, !s->options.no_fusion, err);
 	if (status != CK_OK) {
 		ck_graph_free(g);

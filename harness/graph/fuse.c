@@ -5,6 +5,8 @@
  *     batchnorm ─▶ (add ─▶) ReLU               batchnorm with a residual and ReLU
  *     dropout ─▶ add                           dropout with a residual
  *
+ * An activation that must work in place stays an op of its own.
+ *
  * A fused op is an op with its own contract, so nothing downstream knows of fusion. It keeps the first op's name and place; so
  * a residual must have been computed before that place. */
 #include <stdlib.h>
@@ -64,7 +66,7 @@ static bool absorb_reader(ck_graph *g, int o, bool *gone)
 		return false;
 	int r = g->values[out].readers[0];
 	const ck_op_info *reader = &g->ops[r];
-	bool taken = reader->desc.kind == CK_ACT       ? take_activation(op, reader->desc.attr.act)
+	bool taken = reader->desc.kind == CK_ACT ? !reader->desc.attr.inplace && take_activation(op, reader->desc.attr.act)
 		     : reader->desc.kind == CK_DROPOUT ? !reader->desc.attr.residual && take_dropout(op, reader->desc.attr.p)
 		     : reader->desc.kind == CK_ADD     ? take_residual(g, op, o, reader)
 						       : false;

@@ -54,6 +54,19 @@ static void print_reasons(const ck_result *r, FILE *to)
 	}
 }
 
+static void print_forward_only(const ck_result *r, FILE *to)
+{
+	char peak[CK_UNIT_TEXT];
+	if (!r->forward_only.known)
+		return;
+	fprintf(to, "forward only: live peak %s, %d ops recomputed, loss and state ",
+		ck_bytes_text(r->forward_only.live_peak, peak), r->forward_only.recomputed_ops);
+	if (r->forward_only.verdict == CK_BITWISE)
+		fprintf(to, "as after the forward of plan %s\n", r->baseline);
+	else
+		fprintf(to, "DIFFER from those after the forward of plan %s\n", r->baseline);
+}
+
 void ck_result_table(const ck_result *r, FILE *to)
 {
 	static const char *const heads[] = {"<",         "<plan",         ">segments",  ">live peak",     ">saving",
@@ -83,6 +96,7 @@ void ck_result_table(const ck_result *r, FILE *to)
 		fputs("* on the front: no other plan is at least as good in both peak and time and better in one\n", to);
 	if (strcmp(r->baseline, "none") != 0)
 		fprintf(to, "overhead in time is over plan %s, since none was not run\n", r->baseline);
+	print_forward_only(r, to);
 	print_reasons(r, to);
 }
 
@@ -96,8 +110,8 @@ static void add_loss(ck_columns *c, const ck_point *p)
 
 void ck_result_parity(const ck_result *r, FILE *to)
 {
-	static const char *const heads[] = {"<plan",  ">value of loss", "<loss",   "<gradients",
-					    "<input", "<state",         "<random", "<verdict"};
+	static const char *const heads[] = {"<plan",  ">value of loss", "<loss",   "<gradients", "<input",
+					    "<state", "<forward",       "<random", "<verdict"};
 	_Static_assert(CK_DIGEST_KINDS == sizeof heads / sizeof *heads - 3, "one column per kind of digest");
 	ck_columns c = ck_columns_new(sizeof heads / sizeof *heads, heads);
 	const ck_point *base = ck_result_find(r, r->baseline);
@@ -116,5 +130,6 @@ void ck_result_parity(const ck_result *r, FILE *to)
 	}
 	ck_columns_print(&c, "", to);
 	ck_columns_free(&c);
+	print_forward_only(r, to);
 	print_reasons(r, to);
 }

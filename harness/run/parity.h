@@ -11,11 +11,12 @@ typedef enum ck_digest_kind {
 	CK_DIGEST_LOSS,
 	CK_DIGEST_GRADIENTS, /* all parameter gradients */
 	CK_DIGEST_INPUT,     /* gradient of the inputs that have one */
-	CK_DIGEST_STATE,     /* buffers after the step: BatchNorm mean, variance, count */
+	CK_DIGEST_STATE,     /* buffers after the step: BatchNorm mean, variance, count; counters */
+	CK_DIGEST_FORWARD,   /* buffers and loss after the forward alone, when the loss has been computed first */
 	CK_DIGEST_RANDOM,    /* the random stream's position */
 	CK_DIGEST_KINDS
 } ck_digest_kind;
-extern const char *const ck_digest_names[CK_DIGEST_KINDS]; /* "loss", "gradients", "input", "state", "random" */
+extern const char *const ck_digest_names[CK_DIGEST_KINDS]; /* "loss", "gradients", "input", "state", "forward", "random" */
 
 typedef struct ck_digest {
 	uint64_t hi, lo;
@@ -27,6 +28,7 @@ typedef struct ck_outcome {
 	ck_digest kind[CK_DIGEST_KINDS];
 	bool has[CK_DIGEST_KINDS]; /* the case has this kind at all */
 	ck_digest *value;          /* by value: its gradient's digest, or a buffer's content's */
+	ck_digest *forward;        /* by value: a buffer's content's or the loss's, after the forward alone */
 	int nvalues;
 	size_t live_peak;
 	bool finite;         /* loss and all gradients are finite */
@@ -47,5 +49,7 @@ void ck_outcome_free(ck_outcome *o);
 
 /* Compares with the baseline's; on a difference `why` names the first value that differs, and how many do. */
 ck_verdict ck_outcome_compare(const ck_graph *g, const ck_outcome *baseline, const ck_outcome *o, ck_err *why);
+/* The same where o is of a forward-only pass: what a forward leaves is compared, that is loss, buffers and random stream. */
+ck_verdict ck_outcome_compare_forward(const ck_graph *g, const ck_outcome *baseline, const ck_outcome *o, ck_err *why);
 
 #endif

@@ -76,6 +76,9 @@ typedef struct ck_step {
 	 * bytes, when its op has run for the first time. capture NULL: none. */
 	ck_value captured;
 	void *capture;
+	/* Called when the loss has been computed for the first time: the forward is over. NULL: nobody wants to know. */
+	void (*forward_done)(void *user);
+	void *user;
 	/* out */
 	uint64_t random_draws; /* a sum of hashes of what first forwards drew: seed, step, op and how many elements */
 	size_t live_peak;    /* with check: the most bytes owned at once, persistent ones included; found from what happens, not

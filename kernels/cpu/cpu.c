@@ -98,6 +98,7 @@ static ck_cpu_prepare *const ops[CK_OP_KIND_COUNT] = {
     [CK_MAXPOOL] = ck__cpu_maxpool,
     [CK_AVGPOOL] = ck__cpu_avgpool,
     [CK_FLATTEN] = ck__cpu_flatten,
+    [CK_TALLY] = ck__cpu_tally,
     [CK_XENT] = ck__cpu_xent,
 };
 

@@ -21,6 +21,7 @@ static const struct {
     [CK_MAXPOOL] = {ck__ref_maxpool_forward, ck__ref_maxpool_backward},
     [CK_AVGPOOL] = {ck__ref_avgpool_forward, ck__ref_avgpool_backward},
     [CK_FLATTEN] = {ck__ref_flatten_forward, ck__ref_flatten_backward},
+    [CK_TALLY] = {ck__ref_tally_forward, ck__ref_tally_backward},
     [CK_XENT] = {ck__ref_xent_forward, ck__ref_xent_backward},
 };
 
