@@ -2,6 +2,7 @@
 #include "models/models.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "kernels/alloc.h"
 
@@ -28,10 +29,18 @@ ck_usual ck_model_usual(const ck_model *m, const ck_value_info *v)
 	return u;
 }
 
-/* Freezes the parameters of the first layers that have any. One that is shared is frozen for all its uses. */
-static void freeze(ck_graph *g, const ck_settings *s)
+/* How many layers are to be frozen; none where the model has no such setting. */
+static int64_t frozen_layers(const ck_settings *s)
 {
-	int64_t layers = (int64_t)ck_setting_number(s, "freeze");
+	for (int i = 0; s->model->settings[i].name; i++)
+		if (strcmp(s->model->settings[i].name, "freeze") == 0)
+			return (int64_t)s->number[i];
+	return 0;
+}
+
+/* Freezes the parameters of the first layers that have any. One that is shared is frozen for all its uses. */
+static void freeze(ck_graph *g, int64_t layers)
+{
 	for (int o = 0; o < g->nops && layers > 0; o++) {
 		bool any = false;
 		for (int i = 0; i < g->ops[o].desc.nin; i++) {
@@ -50,7 +59,7 @@ ck_status ck_model_build(const ck_settings *s, ck_dtype real, ck_graph **graph, 
 	ck_graph *g = ck_graph_new(real);
 	ck_value loss = s->model->build(s, g);
 	check_total(g, s->model->name);
-	freeze(g, s);
+	freeze(g, frozen_layers(s));
 	ck_status status = ck_graph_finish(g, loss, !s->options.no_fusion, err);
 	if (status != CK_OK) {
 		ck_graph_free(g);

@@ -20,8 +20,8 @@ typedef struct ck_setting {
 
 enum { CK_MAX_SETTINGS = 20 };
 
-/* How the case is built, beside the model's own settings. Settings of every model: "dropout", and "freeze", the
- * layers with parameters, from the first on, whose parameters are not trained. */
+/* How the case is built, beside the model's own settings. Dropout is a setting, "dropout", of every model; "freeze",
+ * where a model has it, tells how many layers with parameters, from the first on, are not trained. */
 typedef struct ck_build_options {
 	bool input_grad; /* compute the gradient of a real-valued input as well: checks want it, training does not */
 	bool evaluation; /* BatchNorm from its running statistics, no dropout */
