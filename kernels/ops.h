@@ -23,8 +23,8 @@
  *   MAXPOOL    x(N,H,W,C)                                  y(N,OH,OW,C)    at(N,OH,OW,C):u8   place in the window, row-major
  *   AVGPOOL    x(N,H,W,C)                                  y(N,OH,OW,C)
  *   FLATTEN    x(N,..)                                     y(N,rest)
- *   TALLY      x(..,C) load(C):i32 calls(1):i32            y(..,C)
  *   XENT       logits(M,V) target(M..):i32                 loss(1)         lse(M)     mean over rows of lse - logit[target]
+ *   TALLY      x(..,C) load(C):i32 calls(1):i32            y(..,C)
  *
  * What they compute:
  *   LINEAR     z = x w^T + b;  y = r + dropout(act(z)). r and an activation do not come together.
@@ -69,8 +69,8 @@
 	X(MAXPOOL, "maxpool")                                                                                                  \
 	X(AVGPOOL, "avgpool")                                                                                                  \
 	X(FLATTEN, "flatten")                                                                                                  \
-	X(TALLY, "tally")                                                                                                      \
-	X(XENT, "xent")
+	X(XENT, "xent")                                                                                                        \
+	X(TALLY, "tally")
 
 typedef enum ck_op_kind {
 #define X(name, text) CK_##name,
