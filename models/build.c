@@ -1,6 +1,7 @@
 /* From settings to a finished graph. */
 #include "models/models.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -38,20 +39,31 @@ static int64_t frozen_layers(const ck_settings *s)
 	return 0;
 }
 
-/* Freezes the parameters of the first layers that have any. One that is shared is frozen for all its uses. */
-static void freeze(ck_graph *g, int64_t layers)
+/* Freezes the parameters of the op, or only tells whether it has any. */
+static bool freeze_op(ck_graph *g, const ck_op_info *op, bool wanted)
 {
-	for (int o = 0; o < g->nops && layers > 0; o++) {
-		bool any = false;
-		for (int i = 0; i < g->ops[o].desc.nin; i++) {
-			ck_value v = g->ops[o].in[i];
-			if (g->values[v].kind != CK_PARAM)
-				continue;
-			ck_freeze(g, v);
-			any = true;
-		}
-		layers -= any;
+	bool any = false;
+	for (int i = 0; i < op->desc.nin; i++) {
+		if (g->values[op->in[i]].kind != CK_PARAM)
+			continue;
+		any = true;
+		if (wanted)
+			ck_freeze(g, op->in[i]);
 	}
+	return any;
+}
+
+/* Freezes the parameters of the first layers that have any. One that is shared is frozen for all its uses. */
+static void freeze(ck_graph *g, const char *model, int64_t wanted)
+{
+	int64_t layers = 0;
+	for (int o = 0; o < g->nops; o++)
+		layers += freeze_op(g, &g->ops[o], layers < wanted);
+	if (wanted > 0 && wanted >= layers)
+		ck_graph_error(g,
+			       "%s: freeze=%" PRId64 " leaves none of the %" PRId64 " layers with parameters to train; set "
+			       "freeze=%" PRId64 " or less",
+			       model, wanted, layers, layers - 1);
 }
 
 ck_status ck_model_build(const ck_settings *s, ck_dtype real, ck_graph **graph, ck_err *err)
@@ -59,7 +71,7 @@ ck_status ck_model_build(const ck_settings *s, ck_dtype real, ck_graph **graph, 
 	ck_graph *g = ck_graph_new(real);
 	ck_value loss = s->model->build(s, g);
 	check_total(g, s->model->name);
-	freeze(g, frozen_layers(s));
+	freeze(g, s->model->name, frozen_layers(s));
 	ck_status status = ck_graph_finish(g, loss, !s->options.no_fusion, err);
 	if (status != CK_OK) {
 		ck_graph_free(g);
