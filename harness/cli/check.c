@@ -138,7 +138,9 @@ ck_status ck_job_check(ck_job *j, ck_err *err)
 	ck_interrupt_keep();
 	ck_status status = run_checked(j, base, &baseline, &why);
 	if (status == CK_OK) {
-		ck_status forward = check_forward_only(j, &baseline, err);
+		ck_status forward = *ck_interrupted ? CK_OK : check_forward_only(j, &baseline, err);
+		if (forward != CK_OK) /* it may be spoiled */
+			ck_memory_init(&j->memory, &j->plans.at[base].program->layout, j->c.seed, ck_case_batch(&j->c));
 		status = check_all(j, base, &baseline, forward == CK_OK ? err : &why);
 		status = forward == CK_OK ? status : forward;
 	} else {

@@ -69,7 +69,9 @@ Test(plans, four_threads, .timeout = 300)
 Test(plans, float64_reference, .timeout = 300)
 {
 	char **cases = read_list("parity.txt");
-	for (int i = 0; cases[i]; i += 4) {
+	for (int i = 0; cases[i]; i++) {
+		if (i % 4) /* every fourth, since ref is slow */
+			continue;
 		tally t = {.b = bench_open_model(cases[i], "ref", 1, 1), .model = cases[i], .threads = 1};
 		check_plan(&t, "none");
 		check_plan(&t, "stages");
