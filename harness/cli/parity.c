@@ -33,9 +33,11 @@ const ck_command ck_command_parity = {
     .text = "Runs each plan for one step from the same start and compares, bit by bit, what it leaves behind with "
 	    "plan none: loss, parameter gradients, input gradient, BatchNorm statistics, the random stream's "
 	    "position. Dropped memory is filled with NaN meanwhile. Without a list, all distinct plans are "
-	    "checked. With a schedule from a file there is no input gradient: such a schedule is for the graph "
+	    "checked. With --scaler the step's gradients are scaled and unscaled as in training; a step that overflows is "
+	    "compared, too, and followed by the next at half the scale, until one does not. With a schedule from a file there "
+	    "is no input gradient: such a schedule is for the graph "
 	    "that training has.",
-    .takes = CK_TAKES_CASE | CK_TAKES(plans) | CK_TAKES(segments) | CK_TAKES(schedule) | CK_TAKES(json) | CK_TAKES(force) |
-	     CK_TAKES(quiet),
+    .takes = CK_TAKES_CASE | CK_TAKES(plans) | CK_TAKES(segments) | CK_TAKES(schedule) | CK_TAKES(scaler) | CK_TAKES(json) |
+	     CK_TAKES(force) | CK_TAKES(quiet),
     .run = run,
 };

@@ -35,6 +35,9 @@ typedef struct ck_point {
 	bool checked; /* verdict, loss and digests are there */
 	ck_verdict verdict;
 	double loss;
+	bool scaled;  /* there was a scaler: */
+	double scale; /* of the last step's loss gradient */
+	int skipped;  /* steps that overflowed before that one */
 	bool has_digest[CK_DIGEST_KINDS];
 	ck_digest digest[CK_DIGEST_KINDS];
 

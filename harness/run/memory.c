@@ -126,6 +126,14 @@ static void start_value(ck_memory *m, const ck_layout *l, ck_value v, uint64_t s
 	free(host);
 }
 
+void ck_memory_clear_sums(ck_memory *m, const ck_layout *l)
+{
+	const ck_session *s = m->session;
+	for (int v = 0; v < s->graph->nvalues && l->sum; v++)
+		if (ck_value_trained(&s->graph->values[v]))
+			s->backend->fill(s->device, m->base + l->sum[v], 0, s->graph->values[v].bytes);
+}
+
 void ck_memory_init(ck_memory *m, const ck_layout *l, uint64_t seed, const void *const *given)
 {
 	const ck_graph *g = m->session->graph;
@@ -137,6 +145,7 @@ void ck_memory_init(ck_memory *m, const ck_layout *l, uint64_t seed, const void 
 			if (ck_value_trained(&g->values[v]))
 				m->session->backend->fill(m->session->device, m->base + l->state[k * g->nvalues + v], 0,
 							  g->values[v].bytes);
+	ck_memory_clear_sums(m, l);
 }
 
 void ck_memory_batch(ck_memory *m, const ck_layout *l, const void *const *batch)
@@ -153,4 +162,5 @@ void ck_memory_reset(ck_memory *m, const ck_layout *l, uint64_t seed)
 	for (int v = 0; v < g->nvalues; v++)
 		if (g->values[v].kind == CK_BUFFER)
 			start_value(m, l, v, seed, NULL);
+	ck_memory_clear_sums(m, l);
 }

@@ -6,9 +6,10 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "harness/run/program.h"
 #include "kernels/alloc.h"
 
-const char *const ck_digest_names[CK_DIGEST_KINDS] = {"loss", "gradients", "input", "state", "random"};
+const char *const ck_digest_names[CK_DIGEST_KINDS] = {"loss", "gradients", "input", "state", "random", "scaler"};
 const char *const ck_verdict_names[] = {"bitwise", "failed"};
 
 static ck_digest finish(XXH3_state_t *x)
@@ -42,11 +43,13 @@ static void look_at_reals(ck_outcome *o, ck_dtype t, const void *data, size_t by
 	}
 }
 
-/* Digests the tensor of v at `from` into v's digest and its kind's. */
+/* Digests the tensor of v at `from` into v's digest and its kind's. v's goes on from that of the step before. */
 static void take_tensor(taker *t, ck_digest_kind kind, ck_value v, const char *from)
 {
 	const ck_value_info *info = &t->s->graph->values[v];
 	XXH3_128bits_reset(t->value);
+	if (t->o->skipped)
+		XXH3_128bits_update(t->value, &t->o->value[v], sizeof t->o->value[v]);
 	for (size_t done = 0; done < info->bytes; done += CHUNK) {
 		size_t n = info->bytes - done < CHUNK ? info->bytes - done : CHUNK;
 		t->s->backend->read(t->s->device, t->chunk, from + done, n);
@@ -67,9 +70,18 @@ static void take_random(taker *t, const ck_step *step)
 	XXH3_128bits_update(t->kind[CK_DIGEST_RANDOM], &step->random_draws, sizeof step->random_draws);
 }
 
+static void take_scaler(taker *t, const ck_scaler *scaler)
+{
+	t->o->has[CK_DIGEST_SCALER] = scaler->on;
+	XXH3_128bits_update(t->kind[CK_DIGEST_SCALER], &scaler->now, sizeof scaler->now);
+}
+
+/* What one step left. */
 static void take_all(taker *t, const ck_program *p, const ck_memory *m, const ck_step *step)
 {
 	const ck_graph *g = t->s->graph;
+	t->o->finite = true;
+	t->o->some_nonzero = false;
 	for (int v = 0; v < g->nvalues; v++) {
 		const char *gradient = ck_program_gradient(p, m, v);
 		if (g->values[v].kind == CK_BUFFER)
@@ -82,8 +94,6 @@ static void take_all(taker *t, const ck_program *p, const ck_memory *m, const ck
 	t->o->loss = ck_program_loss(p, m);
 	t->o->finite = t->o->finite && isfinite(t->o->loss);
 	t->o->live_peak = step->live_peak;
-	for (int k = 0; k < CK_DIGEST_KINDS; k++)
-		t->o->kind[k] = finish(t->kind[k]);
 }
 
 static XXH3_state_t *new_state(void)
@@ -119,32 +129,57 @@ ck_status ck_outcome_take(const ck_program *p, ck_memory *m, uint64_t seed, ck_o
 	return ck__outcome_take(p, m, seed, NULL, o, err);
 }
 
+/* One checked step, which may change neither a parameter nor the batch. */
+static ck_status run_step(const ck_program *p, ck_memory *m, ck_step *step, ck_err *err)
+{
+	uint64_t start = digest_start(p, m);
+	ck_status status = ck_program_run(p, m, step, err);
+	if (status == CK_OK && digest_start(p, m) != start) {
+		step->broken = CK_RUN_PARAMETERS;
+		status = ck_fail(err, CK_FAILED, "the step changed a parameter or the batch; this is a fault of ckbench");
+	}
+	return status;
+}
+
+/* Steps until one does not overflow. */
+static ck_status take_steps(taker *t, const ck_program *p, ck_memory *m, uint64_t seed, const ck_hook *hook, ck_err *err)
+{
+	ck_outcome *o = t->o;
+	ck_scaler scaler = ck_scaler_new(p->session->scaler);
+	for (;; o->skipped++) {
+		o->scale = scaler.now.scale;
+		ck_step step = {.seed = seed, .step = (uint32_t)o->skipped, .dloss = o->scale, .check = true, .hook = hook};
+		ck_memory_clear_sums(m, &p->layout);
+		ck_status status = run_step(p, m, &step, err);
+		o->broken = step.broken;
+		if (status != CK_OK)
+			return status;
+		ck_scaler_unscale(&scaler, p, m, hook);
+		ck_scaler_update(&scaler);
+		take_all(t, p, m, &step);
+		take_scaler(t, &scaler);
+		if (!scaler.now.overflow || scaler.now.scale < 1)
+			return CK_OK;
+	}
+}
+
 ck_status ck__outcome_take(const ck_program *p, ck_memory *m, uint64_t seed, const struct ck_hook *hook, ck_outcome *o,
 			   ck_err *err)
 {
 	const ck_session *s = p->session;
-	*o = (ck_outcome){.finite = true, .nvalues = s->graph->nvalues};
-	ck_step step = {.seed = seed, .check = true, .hook = hook};
-	ck_memory_reset(m, &p->layout, seed);
-	uint64_t start = digest_start(p, m);
-	ck_status status = ck_program_run(p, m, &step, err);
-	if (status == CK_OK && digest_start(p, m) != start) {
-		step.broken = CK_RUN_PARAMETERS;
-		status = ck_fail(err, CK_FAILED, "the step changed a parameter or the batch; this is a fault of ckbench");
-	}
-	o->broken = step.broken;
-	if (status != CK_OK)
-		return status;
-	o->value = ck_alloc((size_t)s->graph->nvalues, sizeof *o->value);
+	*o = (ck_outcome){.nvalues = s->graph->nvalues, .value = ck_alloc((size_t)s->graph->nvalues, sizeof *o->value)};
 	taker t = {.s = s, .o = o, .value = new_state(), .chunk = ck_alloc(1, CHUNK)};
 	for (int k = 0; k < CK_DIGEST_KINDS; k++)
 		t.kind[k] = new_state();
-	take_all(&t, p, m, &step);
-	for (int k = 0; k < CK_DIGEST_KINDS; k++)
+	ck_memory_reset(m, &p->layout, seed);
+	ck_status status = take_steps(&t, p, m, seed, hook, err);
+	for (int k = 0; k < CK_DIGEST_KINDS; k++) {
+		o->kind[k] = finish(t.kind[k]);
 		XXH3_freeState(t.kind[k]);
+	}
 	XXH3_freeState(t.value);
 	free(t.chunk);
-	return CK_OK;
+	return status;
 }
 
 void ck_outcome_free(ck_outcome *o)
@@ -165,7 +200,9 @@ static void name_difference(const ck_graph *g, const ck_outcome *a, const ck_out
 			n++;
 		}
 	if (first == CK_NONE) {
-		ck_fail(why, CK_FAILED, "what was drawn from the random stream differs from plan none's");
+		bool random = !same(a->kind[CK_DIGEST_RANDOM], b->kind[CK_DIGEST_RANDOM]);
+		ck_fail(why, CK_FAILED, "%s differs from plan none's",
+			random ? "what was drawn from the random stream" : "the scaler's state");
 		return;
 	}
 	const char *what = g->values[first].kind == CK_BUFFER ? "buffer" : first == g->loss ? "the loss," : "the gradient of";
@@ -177,8 +214,9 @@ ck_verdict ck_outcome_compare(const ck_graph *g, const ck_outcome *baseline, con
 {
 	if (!o->finite || !baseline->finite) {
 		ck_fail(why, CK_FAILED,
-			"the loss or a gradient is not finite, so that equality proves nothing; try another seed or smaller "
-			"inputs");
+			"the loss or a gradient is not finite%s, so that equality proves nothing; try another seed or smaller "
+			"inputs",
+			baseline->has[CK_DIGEST_SCALER] ? " down to a scale of 1" : "");
 		return CK_PARITY_FAILED;
 	}
 	if (!baseline->some_nonzero) {

@@ -18,7 +18,8 @@ static uint64_t hash_draw(const ck_args *a, int64_t elements)
 
 static ck_args arguments(const ck_memory *m, const ck_call *c, const ck_op_info *op, const ck_step *step)
 {
-	ck_args a = {.seed = step->seed, .step = step->step, .op = (uint32_t)c->id};
+	ck_args a = {
+	    .seed = step->seed, .step = step->step, .op = (uint32_t)c->id, .dloss = step->dloss != 0 ? step->dloss : 1};
 	for (int i = 0; i < op->desc.nin; i++) {
 		a.in[i] = at(m, c->in[i]);
 		a.din[i] = at(m, c->din[i]);
@@ -64,6 +65,16 @@ static void run_backward(const ck_program *p, const ck_call *c, const ck_args *a
 	k->backward(k, a);
 }
 
+/* Gradients that are complete join their sums. */
+static void add_to_sums(const ck_program *p, const ck_memory *m, const ck_call *c)
+{
+	const ck_session *s = p->session;
+	const ck_op_info *op = &s->graph->ops[c->id];
+	for (int i = 0; i < op->desc.nin; i++)
+		if (c->sum[i] != CK_NOWHERE)
+			s->backend->add(s->device, ck_shape_count(op->desc.in[i].shape), at(m, c->din[i]), at(m, c->sum[i]));
+}
+
 static void run_call(const ck_program *p, ck_memory *m, const ck_call *c, ck_step *step)
 {
 	const ck_session *s = p->session;
@@ -78,6 +89,8 @@ static void run_call(const ck_program *p, ck_memory *m, const ck_call *c, ck_ste
 		run_backward(p, c, &a);
 	if (hook && hook->after)
 		hook->after(hook->user, c, &a, step);
+	if (p->layout.sum && c->code == 'B')
+		add_to_sums(p, m, c);
 	if (step->op_seconds) {
 		if (s->backend->sync)
 			s->backend->sync(s->device);

@@ -71,7 +71,7 @@ typedef struct op_how {
 	unsigned add;       /* backward: bit i: add to din[i] */
 	bool over_dout;     /* backward: the gradient that the contract names lies over dout */
 	bool over_own;      /* backward: the gradient that the contract names lies over its own saved input */
-	bool no_dout;       /* backward: dout is NULL */
+	bool no_dout;       /* backward: dout is NULL, its number is given as dloss */
 } op_how;
 
 /* Runs forward or backward on copies of `v`; gives every slot's values after it. A backward takes inputs, output and stashes
