@@ -1,6 +1,7 @@
 #include "suite/support.h"
 
 #include <criterion/criterion.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,6 +58,20 @@ ck_schedule bench_plan(const bench *b, const char *plan)
 	OK(ck_plan_read(b->graph, plan, &p, &err));
 	OK(ck_plan_make(b->graph, &p, &s, &err));
 	return s;
+}
+
+void bench_every_plan(const bench *b, void (*each)(void *user, const char *plan), void *user)
+{
+	for (int i = 0; ck_planners[i]; i++) {
+		int64_t least = 1, most = 1;
+		if (ck_planners[i]->knob)
+			ck_planners[i]->range(b->graph, &least, &most);
+		for (int64_t k = least; k <= most; k++) {
+			char plan[64];
+			snprintf(plan, sizeof plan, ck_planners[i]->knob ? "%s:%" PRId64 : "%s", ck_planners[i]->name, k);
+			each(user, plan);
+		}
+	}
 }
 
 ck_outcome bench_outcome(bench *b, const ck_program *p)

@@ -22,6 +22,8 @@ void bench_close(bench *b);
 
 ck_program *bench_program(const bench *b, const ck_schedule *s);
 ck_schedule bench_plan(const bench *b, const char *plan);
+/* Calls `each` with every plan: every planner with every knob that it takes. */
+void bench_every_plan(const bench *b, void (*each)(void *user, const char *plan), void *user);
 /* One checked step from the start values. */
 ck_outcome bench_outcome(bench *b, const ck_program *p);
 
