@@ -293,6 +293,8 @@ ck_status ck_train(const ck_program *p, ck_memory *m, const ck_train_options *o,
 	int steps = baseline && baseline->steps < o->steps ? baseline->steps : o->steps;
 	ck_status status = CK_OK;
 	*c = (ck_course){0};
+	if (o->accumulate > 1 && !p->layout.sum)
+		return ck_fail(err, CK_USAGE, "%d micro-batches a step: their session does not accumulate", o->accumulate);
 	t.micros = o->accumulate > 1 ? o->accumulate : 1;
 	t.scaler = ck_scaler_new(t.s->scaler);
 	open_trainer(&t);
