@@ -249,7 +249,7 @@ typedef struct ck_backend {
 	void (*update)(ck_device *device, const ck_update *update);
 	/* to += from, n elements of `real`: a gradient joins the sum of those before it. */
 	void (*add)(ck_device *device, int64_t n, const void *from, void *to);
-	/* Multiplies all elements of `count` gradients by `factor`, in place; true when any of them was infinite or NaN before. */
+	/* Multiplies all elements of `count` gradients by `factor`, in place; true when any was infinite or NaN before. */
 	bool (*unscale)(ck_device *device, double factor, int count, const ck_gradient *gradients);
 
 	/* Device memory, 64-byte aligned, not initialised. CK_MISSING when there is not enough. */

@@ -3,8 +3,8 @@
  *     schedule ──(schedule)──▶ validator ──▶ layout, calls ──(program)──▶ run ──(before, after, meter)──▶ outcome ──▶ verdict
  *
  * A fault acts in one of the places in brackets, never in a check. Those of the loss scaler act between the steps of a short
- * training (scaler.c). Adding one is a row in the table of its file (state.c, random.c, values.c, gradients.c, memory.c, schedule.c,
- * scaler.c), or a new file and a line in registry.c. */
+ * training (scaler.c). Adding one is a row in the table of its file (state.c, random.c, values.c, gradients.c, memory.c,
+ * schedule.c, scaler.c), or a new file and a line in registry.c. */
 #ifndef CK_FAULT_H
 #define CK_FAULT_H
 
@@ -69,7 +69,8 @@ typedef struct ck_fault_subject {
 	const void *const *batch; /* as ck_memory_init takes it */
 } ck_fault_subject;
 
-/* One checked step, or for a fault of the scaler a short training, with the fault switched on; NULL: none is, and both are run. CK_MISSING when there is no memory for it. */
+/* One checked step, or for a fault of the scaler a short training, with the fault switched on; NULL: none is, and both are run.
+ * CK_MISSING when there is no memory for it. */
 ck_status ck_fault_try(const ck_fault_subject *s, const ck_fault *fault, ck_fault_verdict *v, ck_err *err);
 
 #endif

@@ -1,4 +1,5 @@
-/* Mistakes with the loss scaler. One step would not show them all, so each is tried in a short training, held against plan none's:
+/* Mistakes with the loss scaler. One step would not show them all, so each is tried in a short training, held against that of
+ * plan none:
  *
  *     step 1: the loss's gradient is infinite ──▶ overflow: nothing is updated, the scale halves
  *     steps 2, 3: finite ──▶ updates; the scale doubles after the second (the interval is 2)

@@ -10,9 +10,9 @@
  * activation; a parameter's or input's is born at its first contribution and stays.
  *
  * In a program that accumulates, the sums of the parameters' gradients over several runs are there before the step and stay. A
- * run forms each gradient apart, as ever, and adds it to its sum once it is complete, with the B of its last contribution, where
- * it dies: as torch.autograd does. So two runs leave exactly twice what one does. (Contributions that were added to the sum one by
- * one would be rounded against it, and a tied weight's sum formed in another order.)
+ * run forms each gradient apart, as ever, and adds it to its sum once it is complete, with the B of its last contribution,
+ * where it dies: as torch.autograd does. So two runs leave exactly twice what one does. (Contributions that were added to the
+ * sum one by one would be rounded against it, and a tied weight's sum formed in another order.)
  *
  * The rules (ck_schedule_check tells which is broken, where):
  *   - F op: every activation that op reads is live; its outputs and stashes are not (drop them first: F writes them anew);

@@ -43,9 +43,9 @@ extern const char *const ck_verdict_names[]; /* "bitwise", "failed" */
 /* Resets the buffers, runs one checked step (step 0 of the seed) and takes the outcome. Memory must hold initialised values.
  * CK_FAILED: the run itself was refused.
  *
- * With a scaler, a step that overflows is followed by the next, as in training, until one does not, or the scale is below 1: a
- * step of infinities alone would prove nothing. The digests are over what all of these steps left, the loss and `finite` are the
- * last one's. Gradients are unscaled, those of inputs as well. */
+ * With a scaler, a step that overflows is followed by the next, as in training, until one does not, or the scale is below 1:
+ * a step of infinities alone would prove nothing. The digests are over what all of these steps left, the loss and `finite` are
+ * the last one's. Gradients are unscaled, those of inputs as well. */
 ck_status ck_outcome_take(const ck_program *p, ck_memory *m, uint64_t seed, ck_outcome *o, ck_err *err);
 /* The same with something that meddles (program.h), for faults. NULL: nothing does. */
 ck_status ck__outcome_take(const ck_program *p, ck_memory *m, uint64_t seed, const struct ck_hook *hook, ck_outcome *o,

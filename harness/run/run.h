@@ -58,8 +58,8 @@ ck_status ck_memory_open(const ck_session *s, size_t bytes, ck_memory *m, ck_err
 void ck_memory_close(ck_memory *m);
 
 /* Gives parameters, buffers and the batch their start values: those that `given` holds, by value, as host data of that value's
- * dtype and bytes; all where it is NULL (or `given` is) are drawn from the seed. The optimizer's state and the sums of gradients start as
- * zeros. layout: any program's of the session. */
+ * dtype and bytes; all where it is NULL (or `given` is) are drawn from the seed. The optimizer's state and the sums of
+ * gradients start as zeros. layout: any program's of the session. */
 void ck_memory_init(ck_memory *m, const ck_layout *l, uint64_t seed, const void *const *given);
 /* Gives only the buffers and the sums of gradients their start values again: all that a step changes among what persists. */
 void ck_memory_reset(ck_memory *m, const ck_layout *l, uint64_t seed);

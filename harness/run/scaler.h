@@ -1,12 +1,14 @@
-/* The loss scaler: small gradients do not vanish in a narrow type when the loss's own gradient, from which all follow, is large.
+/* The loss scaler: small gradients do not vanish in a narrow type where the loss's own gradient, from which all follow, is
+ * large.
  *
- *     backward of loss scale ──▶ gradients / scale ──▶ all finite? ──yes──▶ optimizer step; tracker + 1, at the interval scale *= growth
- *                                                          └────────no───▶ no optimizer step; tracker = 0, scale *= backoff
+ *     backward from the scale ──▶ gradients / scale ──▶ all finite? ──yes──▶ optimizer step; tracker + 1,
+ *                                                           │                at the interval scale *= growth, tracker = 0
+ *                                                           └──no──▶ no optimizer step; scale *= backoff, tracker = 0
  *
  * Rules and presets are those of torch.amp.GradScaler (its documentation, "Gradient Scaling"; torch/amp/grad_scaler.py and
  * aten/src/ATen/native/cpu/AmpGradScalerKernels.cpp of PyTorch 2):
- *   - unscaling multiplies by the reciprocal, which is formed in float64 and rounded to float32; an overflow is an infinity or NaN
- *     in any gradient before that; it is done once a step, after the last of accumulated micro-batches;
+ *   - unscaling multiplies by the reciprocal, which is formed in float64 and rounded to float32; an overflow is an infinity or
+ *     NaN in any gradient before that; it is done once a step, after the last of accumulated micro-batches;
  *   - a step with an overflow is skipped: parameters, optimizer state and the optimizer's count of steps stay as they are;
  *   - the scale is float32 and does not grow beyond it; it may fall below 1. */
 #ifndef CK_SCALER_H

@@ -1,7 +1,7 @@
 /* Training: a program step after step, the optimizer's step after each, and what every step left behind.
  *
- *     batch k ──▶ forward and backward, checked ──▶ [scaler: unscale] ──▶ update of each trained parameter ──▶ digests, against the
- *        └── N times, gradients summed ──┘                └─ overflow: no update ─┘                                baseline's
+ *     batch k ──▶ forward and backward, checked ──▶ [scaler: unscale] ──▶ update of each trained parameter ──▶ digests,
+ *        └─── N times, gradients summed ──┘               └─ overflow: no update                    against the baseline's
  *
  * Every step is a checked one (ck_step.check), so that its live bytes are those that were predicted: they are the same at
  * every step. Gradients lie in the arena until the update has read them. The scaler is the session's (ck_session_scale). */
@@ -18,7 +18,7 @@ typedef struct ck_course {
 	int steps;         /* those that are finished and hold against the baseline */
 	double *loss;      /* (steps) of the step's batch, before the update; the mean over its micro-batches */
 	ck_digest *digest; /* (steps) after the update, of all tensors: parameters, buffers and the loss in order of value, then
-			        the optimizer's state, then the random stream's position, then the scaler's state if there is one */
+			      the optimizer's state, the random stream's position, and the scaler's state if there is one */
 	uint64_t **tensor; /* (steps) one hash for each of these, in that order */
 	int tensors;
 	int64_t *right;     /* (steps) rows of the batch whose target had the greatest logit */
@@ -36,11 +36,10 @@ typedef struct ck_course {
 typedef struct ck_train_options {
 	uint64_t seed;
 	int steps;
-	int accumulate; /* micro-batches a step, the loss's gradient of each divided by as many; 0 or 1: one. Otherwise the
-			   session accumulates */
-	ck_batch *
-	    batch; /* micro-batch k, counted through all steps, is batch k; NULL: on the one that is drawn from the seed, always */
-	const void *const *start;          /* without batch: start values, as ck_memory_init takes them; may be NULL */
+	/* Micro-batches a step, each one's loss gradient divided by as many; 0 or 1: one. For more the session accumulates. */
+	int accumulate;
+	ck_batch *batch;                   /* micro-batch k, counted through all steps, is batch k; NULL: the start's, always */
+	const void *const *start;          /* without batch: as ck_memory_init takes it; NULL: all is drawn from the seed */
 	const volatile sig_atomic_t *stop; /* when it becomes non-zero, the step under way is finished; may be NULL */
 	void (*progress)(void *user, int step, double loss); /* after each step; may be NULL */
 	void *user;

@@ -78,7 +78,7 @@ static gradients plain_gradients(const char *model, const char *device, int thre
 	return g;
 }
 
-/* ---- two backward passes -------------------------------------------------------------------------------------------------- */
+/* ---- two backward passes ------------------------------------------------------------------------------------------------- */
 
 typedef struct twice {
 	bench b;
@@ -211,7 +211,7 @@ Test(two_backward_passes, in_one_schedule_are_refused)
 	bench_close(&b);
 }
 
-/* ---- micro-batches -------------------------------------------------------------------------------------------------------- */
+/* ---- micro-batches ------------------------------------------------------------------------------------------------------- */
 
 enum { MICROS = 5 };
 
@@ -338,8 +338,8 @@ static ck_course train_alone(const char *model, const ck_optimizer *o, int accum
 	return c;
 }
 
-/* Without dropout and statistics, half the gradient of a batch twice is its gradient, to the bit: so training goes the same way, step
- * by step. */
+/* Without dropout and statistics, half the gradient of a batch twice is its gradient, to the bit: so training goes the same
+ * way, step by step. */
 Test(micro_batches, two_of_one_batch_are_that_batch)
 {
 	static const char *const alike[] = {"mlp:layers=6,width=24,inputs=20,classes=7,batch=9",

@@ -1,5 +1,6 @@
-/* The loss scaler: its schedule of scales against sequences worked out by hand, the check of gradients against every place where an
- * infinity may stand, steps that are skipped, and all of it under every plan. By hand: ckbench train MODEL --scaler 3.4e38. */
+/* The loss scaler: its schedule of scales against sequences worked out by hand, the check of gradients against every place
+ * where an infinity may stand, steps that are skipped, and all of it under every plan. By hand: ckbench train MODEL --scaler
+ * 3.4e38. */
 #include <criterion/criterion.h>
 #include <float.h>
 #include <math.h>
@@ -11,7 +12,7 @@
 #include "kernels/alloc.h"
 #include "suite/support.h"
 
-/* ---- the schedule of scales ----------------------------------------------------------------------------------------------- */
+/* ---- the schedule of scales ---------------------------------------------------------------------------------------------- */
 
 Test(scaler, presets_are_those_of_pytorch)
 {
@@ -69,7 +70,7 @@ Test(scaler, grows_after_the_interval)
 	}
 }
 
-/* ---- the check of gradients ----------------------------------------------------------------------------------------------- */
+/* ---- the check of gradients ---------------------------------------------------------------------------------------------- */
 
 typedef struct rig {
 	const ck_backend *backend;
@@ -204,7 +205,7 @@ Test(scaler, sums_are_element_by_element)
 	}
 }
 
-/* ---- training ------------------------------------------------------------------------------------------------------------- */
+/* ---- training ------------------------------------------------------------------------------------------------------------ */
 
 enum { STEPS = 6 };
 
@@ -287,8 +288,8 @@ static const char *const models[] = {
 };
 enum { MODELS = sizeof models / sizeof *models };
 
-/* A step that overflows leaves every parameter and all of the optimizer's state as they were, and one that does not changes them
- * all. BatchNorm's statistics go on: they are the forward's. */
+/* A step that overflows leaves every parameter and all of the optimizer's state as they were, and one that does not changes
+ * them all. BatchNorm's statistics go on: they are the forward's. */
 static void expect_untouched(const training *t)
 {
 	const ck_course *c = &t->baseline;
@@ -331,8 +332,8 @@ Test(skipped_steps, leave_everything_untouched, .timeout = 120)
 			}
 }
 
-/* Memory itself, and the step count: what a training with a skipped first step leaves, AdamW's corrections included, is what the one
- * without it leaves a step earlier. (One batch, no dropout, no statistics, and scales that are powers of two.) */
+/* The step count: what a training with a skipped first step leaves, AdamW's corrections included, is what the one without it
+ * leaves a step earlier. (One batch, no dropout, no statistics, and scales that are powers of two.) */
 Test(skipped_steps, do_not_count)
 {
 	ck_scaler_options o = ck_scaler_preset();
@@ -437,7 +438,7 @@ Test(scaled_training, a_difference_in_the_scaler_is_named)
 	close_training(&t);
 }
 
-/* ---- one step's parity ---------------------------------------------------------------------------------------------------- */
+/* ---- one step's parity --------------------------------------------------------------------------------------------------- */
 
 typedef struct parity {
 	bench b;
@@ -503,7 +504,8 @@ static bool meddle(void *user, const ck_call *c, ck_args *a, ck_step *step)
 	return true;
 }
 
-/* The bits of the steps that overflow count as well: at 3e38 some elements are still finite. And infinities alone prove nothing. */
+/* The bits of the steps that overflow count as well: at 3e38 some elements are still finite. And infinities alone prove
+ * nothing. */
 Test(scaled_parity, every_step_counts)
 {
 	static const struct {
