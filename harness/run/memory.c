@@ -162,5 +162,4 @@ void ck_memory_reset(ck_memory *m, const ck_layout *l, uint64_t seed)
 	for (int v = 0; v < g->nvalues; v++)
 		if (g->values[v].kind == CK_BUFFER)
 			start_value(m, l, v, seed, NULL);
-	ck_memory_clear_sums(m, l);
 }

@@ -61,7 +61,7 @@ void ck_memory_close(ck_memory *m);
  * dtype and bytes; all where it is NULL (or `given` is) are drawn from the seed. The optimizer's state and the sums of
  * gradients start as zeros. layout: any program's of the session. */
 void ck_memory_init(ck_memory *m, const ck_layout *l, uint64_t seed, const void *const *given);
-/* Gives only the buffers and the sums of gradients their start values again: all that a step changes among what persists. */
+/* Gives only the buffers their start values again: all that a step changes among what persists, but for sums of gradients. */
 void ck_memory_reset(ck_memory *m, const ck_layout *l, uint64_t seed);
 /* The sums of gradients are zeros again. Nothing where it does not accumulate. */
 void ck_memory_clear_sums(ck_memory *m, const ck_layout *l);
