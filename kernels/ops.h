@@ -224,6 +224,12 @@ typedef struct ck_update {
 	void *state[CK_MAX_STATES]; /* (n) read and written: as many as ck_optimizer_states says */
 } ck_update;
 
+/* A gradient as the backend's unscale takes it. */
+typedef struct ck_gradient {
+	int64_t n;  /* elements */
+	void *data; /* (n) */
+} ck_gradient;
+
 /* ---- backend ---------------------------------------------------------------------------------------------------------- */
 
 /* One call's pointers. Unused ones are NULL. Every pointer is 64-byte aligned and holds the tensor that the desc describes. */
@@ -233,7 +239,8 @@ typedef struct ck_args {
 				      recompute */
 	void *out[CK_MAX_OUT];     /* forward: written. backward: read, those of reads_out */
 	void *stash[CK_MAX_STASH]; /* forward: written. backward: read, those of reads_stash */
-	const void *dout;          /* backward: gradient of out[0]; NULL means the constant 1 (the loss) */
+	const void *dout;          /* backward: gradient of out[0]; NULL: it is dloss, as only the loss's is */
+	double dloss;              /* 1, or what a scaler or accumulation makes of it */
 	void *din[CK_MAX_IN];      /* backward: gradient of in[i], NULL where not needed */
 	bool acc[CK_MAX_IN];       /* backward: add to din[i] (true) or write it (false) */
 	void *workspace;           /* kernel->workspace_forward or _backward bytes */
@@ -271,6 +278,10 @@ typedef struct ck_backend {
 
 	/* One step of the optimizer for one parameter; every pointer is 64-byte aligned and holds the backend's `real`. */
 	void (*update)(ck_device *device, const ck_update *update);
+	/* to += from, n elements of `real`: a gradient joins the sum of those before it. */
+	void (*add)(ck_device *device, int64_t n, const void *from, void *to);
+	/* Multiplies all elements of `count` gradients by `factor`, in place; true when any was infinite or NaN before. */
+	bool (*unscale)(ck_device *device, double factor, int count, const ck_gradient *gradients);
 
 	/* Device memory, 64-byte aligned, not initialised. CK_MISSING when there is not enough. */
 	ck_status (*alloc)(ck_device *device, size_t bytes, void **memory, ck_err *err);

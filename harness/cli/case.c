@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness/cli/optimizer.h"
+#include "harness/cli/scaler.h"
 #include "harness/record/shell.h"
 #include "kernels/alloc.h"
 
@@ -58,6 +59,8 @@ static ck_status open_parts(ck_case *c, bool input_grad, ck_err *err)
 	if (status == CK_OK)
 		status = ck_optimizer_read(o, &c->optimizer, err);
 	if (status == CK_OK)
+		status = ck_scaler_read(o, &c->scales, &c->scaler, err);
+	if (status == CK_OK)
 		status = ck_backend_find(o->text[CK_OPTION_device], &c->backend, &index, err);
 	if (status == CK_OK)
 		status = ck_model_build(&c->settings, c->backend->real, &c->graph, err);
@@ -69,6 +72,11 @@ static ck_status open_parts(ck_case *c, bool input_grad, ck_err *err)
 		status = ck_session_open(c->graph, c->backend, c->device, &c->session, err);
 	if (status == CK_OK && c->cli->command->takes & CK_TAKES(optimizer))
 		ck_session_train(c->session, &c->optimizer);
+	if (status == CK_OK && c->scales)
+		ck_session_scale(c->session, &c->scaler);
+	c->accumulate = (int)o->whole[CK_OPTION_accumulate];
+	if (status == CK_OK && c->accumulate > 1)
+		ck_session_accumulate(c->session);
 	if (status == CK_OK) {
 		ck_session_rng(c->session, rng);
 		c->model = ck_settings_text(&c->settings);

@@ -18,6 +18,9 @@ typedef struct ck_case {
 	ck_batch *batch; /* NULL: drawn from the seed */
 	uint64_t seed;
 	ck_optimizer optimizer; /* of commands that train: the session is one for training then */
+	bool scales;            /* there is a scaler, the session's too */
+	ck_scaler_options scaler;
+	int accumulate; /* micro-batches a step; above 1 the session accumulates */
 } ck_case;
 
 /* input_grad: the gradient of a real-valued input is computed too. On failure nothing is left to close. */

@@ -19,6 +19,9 @@ static ck_status run_checked(ck_job *j, int i, ck_outcome *o, ck_err *why)
 	}
 	p->loss = o->loss;
 	p->live_peak = o->live_peak;
+	p->scaled = o->has[CK_DIGEST_SCALER];
+	p->scale = o->scale;
+	p->skipped = o->skipped;
 	memcpy(p->digest, o->kind, sizeof p->digest);
 	memcpy(p->has_digest, o->has, sizeof p->has_digest);
 	return CK_OK;

@@ -100,8 +100,10 @@ static ck_status choose_plans(ck_job *j, ck_err *err)
 /* The options that pick the plans and say how to train, as they were given. */
 static char *work_options(const ck_options *o)
 {
-	static const ck_option which[] = {CK_OPTION_plans,     CK_OPTION_segments, CK_OPTION_schedule, CK_OPTION_steps,
-					  CK_OPTION_optimizer, CK_OPTION_lr,       CK_OPTION_momentum, CK_OPTION_weight_decay};
+	static const ck_option which[] = {CK_OPTION_plans,    CK_OPTION_segments,       CK_OPTION_schedule,
+					  CK_OPTION_steps,    CK_OPTION_optimizer,      CK_OPTION_lr,
+					  CK_OPTION_momentum, CK_OPTION_weight_decay,   CK_OPTION_accumulate,
+					  CK_OPTION_scaler,   CK_OPTION_growth_interval};
 	char *line = ck_text("%s", "");
 	for (size_t i = 0; i < sizeof which / sizeof *which; i++) {
 		char *one = ck_option_line(o, which[i]);

@@ -37,6 +37,11 @@
 	X(lr, "X", REAL, 0, 1000, NULL, "learning rate [0.001]")                                                               \
 	X(momentum, "X", REAL, 0, 0.9999, NULL, "momentum of sgd [0]")                                                         \
 	X(weight_decay, "X", REAL, 0, 100, NULL, "weight decay [0 for sgd, 0.01 for adamw]")                                   \
+	X(accumulate, "N", WHOLE, 1, 4096, "1",                                                                                \
+	  "micro-batches a step: their gradients are summed, each one's loss divided by N")                                    \
+	X(scaler, "WHAT", TEXT, 0, 0, "off",                                                                                   \
+	  "loss scaler with PyTorch's rules and presets: off, on (65536 at first) or the first scale")                         \
+	X(growth_interval, "N", WHOLE, 1, 2000000000, "2000", "steps in a row without overflow after which the scale doubles") \
 	X(load, "FILE", TEXT, 0, 0, NULL, "weights, buffers, batch and dropout masks from a file that dump wrote")             \
 	X(out, "PATH", TEXT, 0, 0, NULL,                                                                                       \
 	  "folder for the record, its TSV and the plots; ckbench-out for sweep and train when not given. faults: for the "     \

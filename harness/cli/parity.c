@@ -37,9 +37,11 @@ const ck_command ck_command_parity = {
 	"validation runs it, is held against that as well. Where equal bits prove nothing, since the loss or a gradient is not "
 	"finite or every gradient is zero, the verdict is proves-nothing; gradients that are zero in every element are named. "
 	"Dropped memory is filled with NaN meanwhile. Without a list, all distinct plans are "
-	"checked. With a schedule from a file there is no input gradient: such a schedule is for the graph "
+	"checked. With --scaler the step's gradients are scaled and unscaled as in training; a step that overflows is "
+	"compared, too, and followed by the next at half the scale, until one does not. With a schedule from a file there is "
+	"no input gradient: such a schedule is for the graph "
 	"that training has.",
-    .takes = CK_TAKES_CASE | CK_TAKES(plans) | CK_TAKES(segments) | CK_TAKES(schedule) | CK_TAKES(json) | CK_TAKES(force) |
-	     CK_TAKES(quiet),
+    .takes = CK_TAKES_CASE | CK_TAKES(plans) | CK_TAKES(segments) | CK_TAKES(schedule) | CK_TAKES(scaler) | CK_TAKES(json) |
+	     CK_TAKES(force) | CK_TAKES(quiet),
     .run = run,
 };

@@ -32,6 +32,7 @@ static ck_status train_plan(train_job *t, const ck_course *baseline, ck_err *why
 	ck_train_options o = {
 	    .seed = j->c.seed,
 	    .steps = t->record.steps,
+	    .accumulate = j->c.accumulate,
 	    .batch = j->c.batch,
 	    .stop = ck_interrupted,
 	    .progress = tell_progress,
@@ -80,6 +81,12 @@ static void tell_how(const train_job *t)
 			   : ck_text("one batch of random numbers, the same at each step");
 	ck_job_remark(&t->j, "%d steps of %s, learning rate %g, weight decay %g; %s", t->record.steps,
 		      ck_optimizer_name(o->kind), o->lr, o->weight_decay, data);
+	if (t->record.accumulate > 1)
+		ck_job_remark(&t->j, "%d batches a step, their gradients accumulated", t->record.accumulate);
+	if (t->record.scaler)
+		ck_job_remark(
+		    &t->j, "loss scale %g at first, doubled after %lld steps in a row without overflow, halved after one with",
+		    t->record.scaler->scale, (long long)t->record.scaler->interval);
 	free(data);
 	fflush(t->j.out);
 }
@@ -141,6 +148,8 @@ static ck_status run(const ck_cli *cli, ck_err *err)
 	t.record = (ck_training){.head = t.j.result,
 				 .optimizer = t.j.c.optimizer,
 				 .steps = (int)cli->options.whole[CK_OPTION_steps],
+				 .accumulate = t.j.c.accumulate,
+				 .scaler = t.j.c.scales ? &t.j.c.scaler : NULL,
 				 .curves = t.curves};
 	status = run_job(&t, err);
 	for (int i = 0; i < t.j.plans.n; i++)
@@ -157,11 +166,13 @@ const ck_command ck_command_train = {
     .text = "Trains with each plan from the same start on the same batches and compares, bit by bit and after every step, "
 	    "with plan none: parameters, optimizer state, BatchNorm statistics, loss, the random stream's position. Every "
 	    "step is a checked one, as in parity. With --data, step k takes batch k, each epoch in a new order; without, "
-	    "every step takes the one batch that the seed gives. Writes the record, a TSV and a plot of the curves. Without a "
+	    "every step takes the one batch that the seed gives. With --accumulate N, a step takes N of them, and the "
+	    "optimizer the mean of their gradients. With --scaler, a step whose gradients overflow is skipped; scale, tracker "
+	    "and overflow flag are compared as well. Writes the record, a TSV and a plot of the curves. Without a "
 	    "list, plan none and two that recompute are trained. Ctrl-C keeps what is finished.",
     .takes = CK_TAKES_CASE | CK_TAKES(plans) | CK_TAKES(segments) | CK_TAKES(schedule) | CK_TAKES(steps) | CK_TAKES(optimizer) |
-	     CK_TAKES(lr) | CK_TAKES(momentum) | CK_TAKES(weight_decay) | CK_TAKES(out) | CK_TAKES(json) | CK_TAKES(force) |
-	     CK_TAKES(quiet),
+	     CK_TAKES(lr) | CK_TAKES(momentum) | CK_TAKES(weight_decay) | CK_TAKES(accumulate) | CK_TAKES(scaler) |
+	     CK_TAKES(growth_interval) | CK_TAKES(out) | CK_TAKES(json) | CK_TAKES(force) | CK_TAKES(quiet),
     .few_plans = true,
     .run = run,
 };

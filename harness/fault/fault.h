@@ -2,8 +2,9 @@
  *
  *     schedule ──(schedule)──▶ validator ──▶ layout, calls ──(program)──▶ run ──(before, after, meter)──▶ outcome ──▶ verdict
  *
- * A fault acts in one of the places in brackets, never in a check. Adding one is a row in the table of its file (state.c,
- * random.c, values.c, gradients.c, memory.c, schedule.c), or a new file and a line in registry.c. */
+ * A fault acts in one of the places in brackets, never in a check. Those of the loss scaler act between the steps of a short
+ * training (scaler.c). Adding one is a row in the table of its file (state.c, random.c, values.c, gradients.c, memory.c,
+ * schedule.c, scaler.c), or a new file and a line in registry.c. */
 #ifndef CK_FAULT_H
 #define CK_FAULT_H
 
@@ -29,6 +30,8 @@ typedef struct ck_fault {
 	void (*after)(ck_faulty *f, const struct ck_call *c, const ck_args *a, ck_step *step);
 	/* What the meter says of the live peak, given what was seen. */
 	size_t (*meter)(ck_faulty *f, size_t seen);
+	/* At each moment of each step of a training with a scaler, whose state it may change. Such a fault has nothing else. */
+	void (*scaler)(ck_faulty *f, ck_scaler_moment at, ck_scaler *s);
 } ck_fault;
 
 /* All faults, NULL-terminated, in the order of tables. */
@@ -40,6 +43,7 @@ enum {
 	CK_CHECK_MEMORY,
 	CK_CHECK_VALIDATOR,
 	CK_CHECK_WATCH,
+	CK_CHECK_TRAINING, /* what each step of a training leaves: parameters, optimizer state */
 	CK_CHECKS
 };
 const char *ck_check_name(int check);
@@ -68,7 +72,8 @@ typedef struct ck_fault_subject {
 	const void *const *batch; /* as ck_memory_init takes it */
 } ck_fault_subject;
 
-/* One checked step with the fault switched on; NULL: none is. CK_MISSING when there is no memory for it. */
+/* One checked step, or for a fault of the scaler a short training, with the fault switched on; NULL: none is, and both are run.
+ * CK_MISSING when there is no memory for it. */
 ck_status ck_fault_try(const ck_fault_subject *s, const ck_fault *fault, ck_fault_verdict *v, ck_err *err);
 
 #endif

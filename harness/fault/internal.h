@@ -15,12 +15,13 @@ struct ck_faulty {
 	uint64_t next_block; /* of the stream, had no state been set */
 	size_t none_peak;    /* live peak of plan none, bytes */
 	void **kept;         /* by value: host copy of a tensor, or NULL; owned */
+	float scale_left;    /* of the loss, at the end of plan none's training */
 	void *scratch;       /* device memory for one tensor, as large as the largest; NULL until wanted */
 };
 
 /* Tables of faults end with a NULL name. */
 extern const ck_fault ck__state_faults[], ck__random_faults[], ck__value_faults[], ck__gradient_faults[], ck__memory_faults[],
-    ck__schedule_faults[];
+    ck__schedule_faults[], ck__scaler_faults[];
 
 static inline const ck_op_info *ck__op(const ck_faulty *f, const ck_call *c)
 {
@@ -31,6 +32,9 @@ static inline int ck__index(const ck_faulty *f, const ck_call *c)
 {
 	return (int)(c - f->program->calls);
 }
+
+/* A fault of the scaler, or none, in a short training. */
+ck_status ck__scaler_try(const ck_fault_subject *s, ck_faulty *f, ck_fault_verdict *v, ck_err *err);
 
 /* The call that runs op again, or NULL. */
 const ck_call *ck__recompute_of(const ck_faulty *f, int op);

@@ -1,8 +1,8 @@
 /* The faults, in the order of tables. */
 #include "harness/fault/internal.h"
 
-static const ck_fault *const tables[] = {ck__state_faults,    ck__random_faults, ck__value_faults,
-					 ck__gradient_faults, ck__memory_faults, ck__schedule_faults};
+static const ck_fault *const tables[] = {ck__state_faults,  ck__random_faults,   ck__value_faults, ck__gradient_faults,
+					 ck__memory_faults, ck__schedule_faults, ck__scaler_faults};
 enum { TABLES = sizeof tables / sizeof *tables, MOST = 128 };
 
 const ck_fault *const *ck_faults(void)
@@ -18,10 +18,9 @@ const ck_fault *const *ck_faults(void)
 const char *ck_check_name(int check)
 {
 	static const char *const names[CK_CHECKS - CK_DIGEST_KINDS] = {
-	    [CK_CHECK_PARAMETERS - CK_DIGEST_KINDS] = "parameters",
-	    [CK_CHECK_MEMORY - CK_DIGEST_KINDS] = "memory",
-	    [CK_CHECK_VALIDATOR - CK_DIGEST_KINDS] = "validator",
-	    [CK_CHECK_WATCH - CK_DIGEST_KINDS] = "watch",
+	    [CK_CHECK_PARAMETERS - CK_DIGEST_KINDS] = "parameters", [CK_CHECK_MEMORY - CK_DIGEST_KINDS] = "memory",
+	    [CK_CHECK_VALIDATOR - CK_DIGEST_KINDS] = "validator",   [CK_CHECK_WATCH - CK_DIGEST_KINDS] = "watch",
+	    [CK_CHECK_TRAINING - CK_DIGEST_KINDS] = "training",
 	};
 	return check < CK_DIGEST_KINDS ? ck_digest_names[check] : names[check - CK_DIGEST_KINDS];
 }

@@ -132,28 +132,37 @@ static void copy_schedule(const ck_schedule *from, ck_schedule *to)
 		ck_schedule_add(to, from->at[i].code, from->at[i].id);
 }
 
+static ck_status try_step(const ck_fault_subject *s, ck_faulty *f, ck_fault_verdict *v, ck_err *err)
+{
+	ck_schedule schedule;
+	copy_schedule(s->schedule, &schedule);
+	if (f->fault && f->fault->schedule)
+		f->hits += f->fault->schedule(f->graph, &schedule);
+	ck_status status = run_schedule(s, &schedule, f, v, err);
+	ck_schedule_free(&schedule);
+	v->shapes_only = f->shapes != shapes_of_schedule(f->graph, s->schedule);
+	return status;
+}
+
 ck_status ck_fault_try(const ck_fault_subject *s, const ck_fault *fault, ck_fault_verdict *v, ck_err *err)
 {
-	const ck_graph *g = s->session->graph;
-	ck_faulty f = {.fault = fault, .graph = g, .none_peak = s->baseline->live_peak};
+	ck_faulty f = {.fault = fault, .graph = s->session->graph, .none_peak = s->baseline->live_peak};
 	*v = (ck_fault_verdict){.status = CK_FAULT_MISSED, .rng = s->session->rng};
 	if (fault && fault->stateful && s->session->rng != CK_RNG_STATEFUL) {
 		v->status = CK_FAULT_NOT_APPLICABLE;
 		ck_fail(&v->why, CK_OK, "by the counter there is no state that could be lost");
 		return CK_OK;
 	}
-	ck_schedule schedule;
-	copy_schedule(s->schedule, &schedule);
-	if (fault && fault->schedule)
-		f.hits += fault->schedule(g, &schedule);
-	ck_status status = run_schedule(s, &schedule, &f, v, err);
-	ck_schedule_free(&schedule);
+	ck_status status = CK_OK;
+	if (!fault || !fault->scaler)
+		status = try_step(s, &f, v, err);
+	if (status == CK_OK && v->status == CK_FAULT_MISSED && (!fault || fault->scaler))
+		status = ck__scaler_try(s, &f, v, err);
 	/* A check that fires though the fault changed nothing stays "caught": the caller counts it as a false alarm. */
 	if (status == CK_OK && fault && f.hits == 0 && v->status == CK_FAULT_MISSED) {
 		v->status = CK_FAULT_NOT_APPLICABLE;
 		ck_fail(&v->why, CK_OK, "%s", fault->needs);
 	}
 	v->acted = f.hits > 0;
-	v->shapes_only = f.shapes != shapes_of_schedule(g, s->schedule);
 	return status;
 }

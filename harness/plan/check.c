@@ -235,6 +235,20 @@ static void next_backward(walk *k)
 	while (k->next_b >= 0 && !k->g->ops[k->next_b].has_backward);
 }
 
+/* Parameters' gradients that are complete have joined their sums. */
+static void end_summed(walk *k, int o)
+{
+	const ck_op_info *op = &k->g->ops[o];
+	for (int i = 0; i < op->desc.nin && k->w.accumulates; i++) {
+		int slot = gradient_slot(k->g, op->in[i]);
+		if (!ck_value_trained(&k->g->values[op->in[i]]) || !(op->desc.needs >> i & 1) ||
+		    !ck_gradient_completes(k->g, o, i))
+			continue;
+		end_life(k, k->current[slot], k->at);
+		k->live[slot] = false;
+	}
+}
+
 static ck_status walk_backward(walk *k, int o)
 {
 	const ck_graph *g = k->g;
@@ -245,7 +259,8 @@ static ck_status walk_backward(walk *k, int o)
 		return broken(k, "this op has no backward: nothing before it is trained; leave the B out");
 	if (o != k->next_b)
 		return k->next_b < 0 || o > k->next_b
-			   ? broken(k, "its B has run already; every op has exactly one")
+			   ? broken(k, "its B has run already; every op has exactly one. A second backward pass is a second "
+				       "run of the whole schedule (train --accumulate)")
 			   : broken(k, "out of order: the next B must be that of '%.200s'", g->ops[k->next_b].name);
 	ck_reads reads = ck_reads_of(g, (ck_instr){'B', o});
 	for (int i = 0; i < reads.n; i++)
@@ -264,6 +279,7 @@ static ck_status walk_backward(walk *k, int o)
 	}
 	k->t.executed_flops += op->flops_backward;
 	take_figures(k, k->w.backward ? k->w.backward[o] : 0);
+	end_summed(k, o);
 	if (k->current[dout] != CK_NONE)
 		end_life(k, k->current[dout], k->at);
 	k->live[dout] = false;
@@ -335,9 +351,12 @@ ck_status ck_schedule_check(const ck_graph *g, const ck_schedule *s, ck_workspac
 			count(&k, value_category(&g->values[v], false), g->values[v].bytes, true);
 		if (ck_value_trained(&g->values[v]))
 			count(&k, CK_MEM_OPTIMIZER, (size_t)w.states * g->values[v].bytes, true);
+		if (ck_value_trained(&g->values[v]) && w.accumulates)
+			count(&k, CK_MEM_PARAMETER_GRADIENTS, g->values[v].bytes, true);
 	}
 	k.t.persistent = k.held;
 	k.t.states = w.states;
+	k.t.accumulates = w.accumulates;
 	if (s->forward_only)
 		k.next_b = CK_NONE; /* none has to come */
 	else

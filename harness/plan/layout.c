@@ -207,6 +207,11 @@ static void place_persistent(const ck_graph *g, ck_layout *l)
 				l->state[k * g->nvalues + v] = top;
 				top += round_up(g->values[v].bytes);
 			}
+	for (int v = 0; v < g->nvalues && l->sum; v++)
+		if (ck_value_trained(&g->values[v])) {
+			l->sum[v] = top;
+			top += round_up(g->values[v].bytes);
+		}
 	l->persistent_bytes = top;
 }
 
@@ -217,6 +222,7 @@ ck_status ck_layout_make(const ck_graph *g, const ck_trace *t, ck_layout *l, ck_
 		return ck_fail(err, CK_USAGE, "the model's tensors add up to more than can be addressed; make it smaller");
 	l->persistent = ck_alloc((size_t)g->nvalues, sizeof *l->persistent);
 	l->state = ck_alloc((size_t)l->states * (size_t)g->nvalues, sizeof *l->state);
+	l->sum = t->accumulates ? ck_alloc((size_t)g->nvalues, sizeof *l->sum) : NULL;
 	place_persistent(g, l);
 	l->offset = ck_alloc((size_t)t->nlives, sizeof *l->offset);
 	buffer *b = ck_alloc((size_t)t->nlives, sizeof *b);
@@ -234,6 +240,7 @@ void ck_layout_free(ck_layout *l)
 {
 	free(l->persistent);
 	free(l->state);
+	free(l->sum);
 	free(l->offset);
 	*l = (ck_layout){0};
 }

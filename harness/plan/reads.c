@@ -35,3 +35,20 @@ ck_reads ck_writes_of(const ck_graph *g, ck_instr in)
 	}
 	return r;
 }
+
+/* Backwards run in the reverse of the graph's order, and an op's inputs in order: so it is the first reader that wants one. */
+bool ck_gradient_completes(const ck_graph *g, int op, int i)
+{
+	const ck_value_info *v = &g->values[g->ops[op].in[i]];
+	const ck_op_desc *own = &g->ops[op].desc;
+	for (int k = i + 1; k < own->nin; k++)
+		if (g->ops[op].in[k] == g->ops[op].in[i] && own->needs >> k & 1)
+			return false;
+	for (int r = 0; r < v->nreaders && v->readers[r] < op; r++) {
+		const ck_op_info *earlier = &g->ops[v->readers[r]];
+		for (int k = 0; k < earlier->desc.nin; k++)
+			if (earlier->in[k] == g->ops[op].in[i] && earlier->desc.needs >> k & 1)
+				return false;
+	}
+	return true;
+}

@@ -12,4 +12,7 @@ typedef struct ck_reads {
 ck_reads ck_reads_of(const ck_graph *g, ck_instr in);
 ck_reads ck_writes_of(const ck_graph *g, ck_instr in); /* of an F; empty for others */
 
+/* Whether op's backward, by its input i, makes the last contribution to that value's gradient. */
+bool ck_gradient_completes(const ck_graph *g, int op, int i);
+
 #endif

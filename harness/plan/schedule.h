@@ -9,6 +9,11 @@
  * possible: an activation's gradient is born at its first contribution and dies with the B of the op that produced the
  * activation; a parameter's or input's is born at its first contribution and stays.
  *
+ * In a program that accumulates, the sums of the parameters' gradients over several runs are there before the step and stay. A
+ * run forms each gradient apart, as ever, and adds it to its sum once it is complete, with the B of its last contribution,
+ * where it dies: as torch.autograd does. So two runs leave exactly twice what one does. (Contributions that were added to the
+ * sum one by one would be rounded against it, and a tied weight's sum formed in another order.)
+ *
  * The rules (ck_schedule_check tells which is broken, where):
  *   - F op: every activation that op reads is live; its outputs and stashes are not (drop them first: F writes them anew);
  *   - B op: all that its contract reads is live, and so is the gradient of its output; B's stand in the fixed order, each op
@@ -86,10 +91,12 @@ enum ck_category {
 extern const char *const ck_category_names[CK_MEM_CATEGORIES];
 
 /* What takes memory besides the graph's values: plain data, all zero for none. Bytes of workspace per op, as the backend asks
- * for (NULL arrays mean none); and how many tensors of its shape the optimizer keeps for each trained parameter, throughout. */
+ * for (NULL arrays mean none); how many tensors of its shape the optimizer keeps for each trained parameter, throughout; and
+ * whether the sum of its gradients is kept throughout as well. */
 typedef struct ck_workspaces {
 	const size_t *forward, *backward;
 	int states;
+	bool accumulates;
 } ck_workspaces;
 
 /* A stretch of the schedule in which some bytes are held. Slots: value v is slot v, its gradient is slot nvalues + v, workspace
@@ -110,8 +117,9 @@ typedef struct ck_trace {
 	int nlives;
 	size_t *live;                               /* bytes held while instruction i runs, persistent ones included */
 	int n;                                      /* instructions */
-	size_t persistent;                          /* parameters, optimizer state, buffers, batch: held throughout */
+	size_t persistent;                          /* parameters, optimizer state, sums, buffers, batch: held throughout */
 	int states;                                 /* as it was given */
+	bool accumulates;                           /* as it was given */
 	size_t peak;                                /* the most of `live` */
 	int peak_at;                                /* first instruction where that is */
 	size_t peak_by_category[CK_MEM_CATEGORIES]; /* at peak_at */

@@ -147,6 +147,11 @@ static void put_parity(cJSON *point, const ck_point *p)
 	cJSON *o = cJSON_AddObjectToObject(point, "parity");
 	put_text(o, "verdict", ck_verdict_names[p->verdict]);
 	put_number(o, "loss", p->loss);
+	if (p->scaled) {
+		cJSON *scaler = cJSON_AddObjectToObject(o, "scaler");
+		put_number(scaler, "scale", p->scale);
+		put_number(scaler, "skipped", p->skipped);
+	}
 	cJSON *digests = cJSON_AddObjectToObject(o, "digests");
 	for (int k = 0; k < CK_DIGEST_KINDS; k++)
 		if (p->has_digest[k])
@@ -276,6 +281,14 @@ static void put_training(cJSON *root, const ck_training *t)
 		put_number(to, "eps", o->eps);
 	}
 	put_number(to, "steps", t->steps);
+	put_number(to, "accumulate", t->accumulate);
+	if (t->scaler) {
+		cJSON *scaler = cJSON_AddObjectToObject(to, "scaler");
+		put_number(scaler, "scale", t->scaler->scale);
+		put_number(scaler, "growth", t->scaler->growth);
+		put_number(scaler, "backoff", t->scaler->backoff);
+		put_number(scaler, "interval", (double)t->scaler->interval);
+	}
 	put_text(to, "end", t->interrupted ? "interrupted" : "steps");
 }
 
@@ -284,6 +297,12 @@ static void put_course(cJSON *curve, const ck_course *c)
 	put_numbers(curve, "loss", c->loss, c->steps);
 	if (!c->steps)
 		return;
+	if (c->scaled) {
+		put_numbers(curve, "scale", c->scale, c->steps);
+		cJSON *skipped = cJSON_AddArrayToObject(curve, "skipped");
+		for (int k = 0; k < c->steps; k++)
+			cJSON_AddItemToArray(skipped, cJSON_CreateBool(c->skipped[k]));
+	}
 	put_number(curve, "accuracy", c->accuracy);
 	put_number(curve, "accuracy_steps", c->accuracy_steps);
 	put_digest(curve, "digest", c->digest[c->steps - 1]);

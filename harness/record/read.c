@@ -245,6 +245,14 @@ static void read_parity(reader *r, const cJSON *point, int i, ck_point *p)
 	enter(r, "points[%d].parity.", i);
 	p->verdict = (ck_verdict)word_in(r, o, "verdict", ck_verdict_names, CK_VERDICTS);
 	p->loss = has(o, "loss") ? number_in(r, o, "loss") : NAN;
+	p->scaled = has(o, "scaler");
+	if (p->scaled) {
+		const cJSON *scaler = object_in(r, o, "scaler");
+		enter(r, "points[%d].parity.scaler.", i);
+		p->scale = number_in(r, scaler, "scale");
+		p->skipped = int_in(r, scaler, "skipped");
+		enter(r, "points[%d].parity.", i);
+	}
 	const cJSON *digests = object_in(r, o, "digests");
 	enter(r, "points[%d].parity.digests.", i);
 	for (int k = 0; k < CK_DIGEST_KINDS; k++) {

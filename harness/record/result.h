@@ -37,6 +37,9 @@ typedef struct ck_point {
 	char **zero_gradients; /* names of the values whose gradient is zero in every element: their equality proves nothing */
 	int nzero_gradients, zero_capacity;
 	double loss;
+	bool scaled;  /* there was a scaler: */
+	double scale; /* of the last step's loss gradient */
+	int skipped;  /* steps that overflowed before that one */
 	bool has_digest[CK_DIGEST_KINDS];
 	ck_digest digest[CK_DIGEST_KINDS];
 

@@ -157,10 +157,19 @@ static void add_loss(ck_columns *c, const ck_point *p)
 		ck_columns_add(c, "%s", "");
 }
 
+static void print_scale(const ck_point *p, FILE *to)
+{
+	fprintf(to, "loss scale %g", p->scale);
+	if (p->skipped)
+		fprintf(to, ", after %d step%s that overflowed and whose bits were compared as well", p->skipped,
+			p->skipped == 1 ? "" : "s");
+	fputc('\n', to);
+}
+
 void ck_result_parity(const ck_result *r, FILE *to)
 {
-	static const char *const heads[] = {"<plan",    ">value of loss", "<loss",       "<gradients", "<input",  "<state",
-					    "<forward", "<random",        ">rng states", ">restores",  "<verdict"};
+	static const char *const heads[] = {"<plan",    ">value of loss", "<loss",   "<gradients",  "<input",    "<state",
+					    "<forward", "<random",        "<scaler", ">rng states", ">restores", "<verdict"};
 	_Static_assert(CK_DIGEST_KINDS == sizeof heads / sizeof *heads - 5, "one column per kind of digest");
 	ck_columns c = ck_columns_new(sizeof heads / sizeof *heads, heads);
 	const ck_point *base = ck_result_find(r, r->baseline);
@@ -183,5 +192,7 @@ void ck_result_parity(const ck_result *r, FILE *to)
 	print_zero_gradients(r, to);
 	tell_random(r, to);
 	print_forward_only(r, to);
+	if (base && base->scaled)
+		print_scale(base, to);
 	print_reasons(r, to);
 }

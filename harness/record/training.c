@@ -15,12 +15,16 @@ char *ck_training_tsv(const ck_training *t)
 	FILE *to = open_memstream(&text, &bytes);
 	if (!to)
 		return ck_text("%s", "");
-	fputs("plan\tstep\tloss\taccuracy\tdigest\n", to);
+	fprintf(to, "plan\tstep\tloss\taccuracy\tdigest%s\n", t->scaler ? "\tscale\tskipped" : "");
 	for (int i = 0; i < t->head->npoints; i++) {
 		const ck_course *c = &t->curves[i];
-		for (int k = 0; k < c->steps; k++)
-			fprintf(to, "%s\t%d\t%.10g\t%.10g\t%016" PRIx64 "%016" PRIx64 "\n", t->head->points[i].plan, k + 1,
+		for (int k = 0; k < c->steps; k++) {
+			fprintf(to, "%s\t%d\t%.10g\t%.10g\t%016" PRIx64 "%016" PRIx64, t->head->points[i].plan, k + 1,
 				c->loss[k], (double)c->right[k] / (double)c->rows, c->digest[k].hi, c->digest[k].lo);
+			if (t->scaler)
+				fprintf(to, "\t%.10g\t%d", c->scale[k], c->skipped[k]);
+			fputc('\n', to);
+		}
 	}
 	fclose(to);
 	return text;
@@ -32,6 +36,10 @@ static void add_curve(ck_columns *columns, const ck_point *p, const ck_course *c
 	ck_columns_add(columns, "%s", p->plan);
 	ck_columns_add(columns, "%s", ck_bytes_text(p->live_peak ? p->live_peak : p->predicted_peak, peak));
 	ck_columns_add(columns, "%d", c->steps);
+	if (c->scaled)
+		ck_columns_add(columns, "%d", c->skips);
+	else
+		ck_columns_add(columns, "%s", "");
 	if (c->steps) {
 		ck_columns_add(columns, "%.6g", c->loss[0]);
 		ck_columns_add(columns, "%.6g", c->loss[c->steps - 1]);
@@ -46,7 +54,7 @@ static void add_curve(ck_columns *columns, const ck_point *p, const ck_course *c
 
 void ck_training_table(const ck_training *t, FILE *to)
 {
-	static const char *const heads[] = {"<plan",      ">live peak", ">steps",  ">first loss",
+	static const char *const heads[] = {"<plan",      ">live peak", ">steps",  ">skipped", ">first loss",
 					    ">last loss", ">accuracy",  "<digest", "<parity"};
 	ck_columns columns = ck_columns_new(sizeof heads / sizeof *heads, heads);
 	for (int i = 0; i < t->head->npoints; i++)

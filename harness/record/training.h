@@ -11,7 +11,9 @@ typedef struct ck_training {
 	const ck_result
 	    *head; /* tool, machine, device, case; its points are the plans, with their memory and what became of them */
 	ck_optimizer optimizer;
-	int steps; /* that were asked for */
+	int steps;                       /* that were asked for */
+	int accumulate;                  /* micro-batches a step */
+	const ck_scaler_options *scaler; /* NULL: there is none */
 	bool interrupted;
 	const ck_course *curves; /* (head->npoints); no steps where a plan was not trained */
 } ck_training;

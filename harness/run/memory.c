@@ -116,6 +116,14 @@ static void start_value(ck_memory *m, const ck_layout *l, ck_value v, uint64_t s
 	free(host);
 }
 
+void ck_memory_clear_sums(ck_memory *m, const ck_layout *l)
+{
+	const ck_session *s = m->session;
+	for (int v = 0; v < s->graph->nvalues && l->sum; v++)
+		if (ck_value_trained(&s->graph->values[v]))
+			s->backend->fill(s->device, m->base + l->sum[v], 0, s->graph->values[v].bytes);
+}
+
 void ck_memory_init(ck_memory *m, const ck_layout *l, uint64_t seed, const void *const *given)
 {
 	const ck_graph *g = m->session->graph;
@@ -127,6 +135,7 @@ void ck_memory_init(ck_memory *m, const ck_layout *l, uint64_t seed, const void 
 			if (ck_value_trained(&g->values[v]))
 				m->session->backend->fill(m->session->device, m->base + l->state[k * g->nvalues + v], 0,
 							  g->values[v].bytes);
+	ck_memory_clear_sums(m, l);
 	ck__rng_start(&m->rng, seed);
 }
 

@@ -9,7 +9,7 @@
 #include "harness/run/program.h"
 #include "kernels/alloc.h"
 
-const char *const ck_digest_names[CK_DIGEST_KINDS] = {"loss", "gradients", "input", "state", "forward", "random"};
+const char *const ck_digest_names[CK_DIGEST_KINDS] = {"loss", "gradients", "input", "state", "forward", "random", "scaler"};
 const char *const ck_verdict_names[CK_VERDICTS] = {"bitwise", "failed", "proves-nothing"};
 
 static ck_digest finish(XXH3_state_t *x)
@@ -47,13 +47,16 @@ static void look_at_reals(ck_outcome *o, ck_value v, ck_dtype t, const void *dat
 	}
 }
 
-/* Digests the tensor of v at `from` into v's digest and its kind's. */
+/* Digests the tensor of v at `from` into v's digest and its kind's. v's goes on from that of the step before. */
 static void take_tensor(taker *t, ck_digest_kind kind, ck_value v, const char *from)
 {
 	const ck_value_info *info = &t->s->graph->values[v];
 	bool gradient = kind == CK_DIGEST_GRADIENTS || kind == CK_DIGEST_INPUT;
 	XXH3_128bits_reset(t->value);
+	ck_digest *digest = &(kind == CK_DIGEST_FORWARD ? t->o->forward : t->o->value)[v];
 	t->o->zero[v] = gradient;
+	if (t->o->skipped) /* on top of what the steps before left */
+		XXH3_128bits_update(t->value, digest, sizeof *digest);
 	for (size_t done = 0; done < info->bytes; done += CHUNK) {
 		size_t n = info->bytes - done < CHUNK ? info->bytes - done : CHUNK;
 		t->s->backend->read(t->s->device, t->chunk, from + done, n);
@@ -64,15 +67,16 @@ static void take_tensor(taker *t, ck_digest_kind kind, ck_value v, const char *f
 	}
 	t->o->gradients += gradient;
 	t->o->zeros += t->o->zero[v];
-	(kind == CK_DIGEST_FORWARD ? t->o->forward : t->o->value)[v] = finish(t->value);
+	*digest = finish(t->value);
 	t->o->has[kind] = true;
 }
 
+/* Of the first step. */
 static void take_forward(void *user)
 {
 	taker *t = user;
 	const ck_graph *g = t->s->graph;
-	for (int v = 0; v < g->nvalues; v++)
+	for (int v = 0; v < g->nvalues && !t->o->skipped; v++)
 		if (g->values[v].kind == CK_BUFFER || v == g->loss)
 			take_tensor(t, CK_DIGEST_FORWARD, v, ck_program_value(t->p, t->m, v));
 }
@@ -85,11 +89,20 @@ static void take_random(taker *t, const ck_step *step)
 	XXH3_128bits_update(t->kind[CK_DIGEST_RANDOM], &step->random_draws, sizeof step->random_draws);
 }
 
+static void take_scaler(taker *t, const ck_scaler *scaler)
+{
+	t->o->has[CK_DIGEST_SCALER] = scaler->on;
+	XXH3_128bits_update(t->kind[CK_DIGEST_SCALER], &scaler->now, sizeof scaler->now);
+}
+
+/* What one step left. */
 static void take_all(taker *t, const ck_step *step)
 {
 	const ck_graph *g = t->s->graph;
 	const ck_program *p = t->p;
 	const ck_memory *m = t->m;
+	t->o->not_finite = CK_NONE;
+	t->o->gradients = t->o->zeros = 0;
 	for (int v = 0; v < g->nvalues; v++) {
 		const char *gradient = ck_program_gradient(p, m, v);
 		if (g->values[v].kind == CK_BUFFER)
@@ -104,8 +117,6 @@ static void take_all(taker *t, const ck_step *step)
 		t->o->not_finite = g->loss;
 	t->o->live_peak = step->live_peak;
 	t->o->order = p->rng_order;
-	for (int k = 0; k < CK_DIGEST_KINDS; k++)
-		t->o->kind[k] = finish(t->kind[k]);
 }
 
 static XXH3_state_t *new_state(void)
@@ -157,6 +168,46 @@ static void free_taker(taker *t)
 	free(t->chunk);
 }
 
+/* One checked step, which may change neither a parameter nor the batch. */
+static ck_status run_step(const ck_program *p, ck_memory *m, ck_step *step, ck_err *err)
+{
+	uint64_t start = digest_start(p, m);
+	ck_status status = ck_program_run(p, m, step, err);
+	if (status == CK_OK && digest_start(p, m) != start) {
+		step->broken = CK_RUN_PARAMETERS;
+		status = ck_fail(err, CK_FAILED, "the step changed a parameter or the batch; this is a fault of ckbench");
+	}
+	return status;
+}
+
+/* Steps until one does not overflow. */
+static ck_status take_steps(taker *t, const ck_program *p, ck_memory *m, uint64_t seed, const ck_hook *hook, ck_err *err)
+{
+	ck_outcome *o = t->o;
+	ck_scaler scaler = ck_scaler_new(p->session->scaler);
+	for (;; o->skipped++) {
+		o->scale = scaler.now.scale;
+		ck_step step = {.seed = seed,
+				.step = (uint32_t)o->skipped,
+				.dloss = o->scale,
+				.check = true,
+				.hook = hook,
+				.forward_done = take_forward,
+				.user = t};
+		ck_memory_clear_sums(m, &p->layout);
+		ck_status status = run_step(p, m, &step, err);
+		o->broken = step.broken;
+		if (status != CK_OK)
+			return status;
+		ck_scaler_unscale(&scaler, p, m, hook);
+		ck_scaler_update(&scaler);
+		take_all(t, &step);
+		take_scaler(t, &scaler);
+		if (!scaler.now.overflow || scaler.now.scale < 1)
+			return CK_OK;
+	}
+}
+
 ck_status ck__outcome_take(const ck_program *p, ck_memory *m, uint64_t seed, const struct ck_hook *hook, ck_outcome *o,
 			   ck_err *err)
 {
@@ -166,21 +217,15 @@ ck_status ck__outcome_take(const ck_program *p, ck_memory *m, uint64_t seed, con
 	o->forward = ck_alloc(nvalues, sizeof *o->forward);
 	o->zero = ck_alloc(nvalues, sizeof *o->zero);
 	taker t = new_taker(p, m, o);
-	ck_step step = {.seed = seed, .check = true, .hook = hook, .forward_done = take_forward, .user = &t};
 	ck_memory_reset(m, &p->layout, seed);
-	uint64_t start = digest_start(p, m);
-	ck_status status = ck_program_run(p, m, &step, err);
-	if (status == CK_OK && digest_start(p, m) != start) {
-		step.broken = CK_RUN_PARAMETERS;
-		status = ck_fail(err, CK_FAILED, "the step changed a parameter or the batch; this is a fault of ckbench");
-	}
-	o->broken = step.broken;
-	if (status == CK_OK)
-		take_all(&t, &step);
+	ck_status status = take_steps(&t, p, m, seed, hook, err);
+	for (int k = 0; k < CK_DIGEST_KINDS; k++)
+		o->kind[k] = finish(t.kind[k]);
 	free_taker(&t);
 	if (status != CK_OK) {
+		ck_run_check broken = o->broken;
 		ck_outcome_free(o);
-		o->broken = step.broken;
+		o->broken = broken;
 	}
 	return status;
 }
@@ -214,6 +259,11 @@ static bool name_value(const ck_graph *g, const ck_digest *a, const ck_digest *b
 	return true;
 }
 
+static bool same_kind(const ck_outcome *a, const ck_outcome *b, int kind)
+{
+	return a->has[kind] == b->has[kind] && same(a->kind[kind], b->kind[kind]);
+}
+
 /* Names what differs first; and the cause, where draws in another order are one. */
 static void name_difference(const ck_graph *g, const ck_outcome *a, const ck_outcome *b, ck_err *why)
 {
@@ -222,7 +272,9 @@ static void name_difference(const ck_graph *g, const ck_outcome *a, const ck_out
 	ck__rng_order_text(g, other_order ? b->order : (ck_rng_order){CK_NONE, CK_NONE}, cause);
 	if (!name_value(g, a->value, b->value, "", cause, why) &&
 	    !name_value(g, a->forward, b->forward, "after the forward alone, ", cause, why))
-		ck_fail(why, CK_FAILED, "what was drawn from the random stream differs from plan none's%s", cause);
+		ck_fail(why, CK_FAILED, "%s differs from plan none's%s",
+			same_kind(a, b, CK_DIGEST_RANDOM) ? "the scaler's state" : "what was drawn from the random stream",
+			cause);
 }
 
 bool ck_outcome_proves(const ck_graph *g, const ck_outcome *o, ck_err *why)
@@ -232,9 +284,9 @@ bool ck_outcome_proves(const ck_graph *g, const ck_outcome *o, ck_err *why)
 			"the loss is not finite, so that equality proves nothing; try another seed, or fewer layers");
 	else if (o->not_finite != CK_NONE)
 		ck_fail(why, CK_FAILED,
-			"the gradient of '%.200s' is not finite, so that equality proves nothing; try another seed, or fewer "
+			"the gradient of '%.200s' is not finite%s, so that equality proves nothing; try another seed, or fewer "
 			"layers",
-			g->values[o->not_finite].name);
+			g->values[o->not_finite].name, o->has[CK_DIGEST_SCALER] ? " down to a scale of 1" : "");
 	else if (o->zeros == o->gradients)
 		ck_fail(why, CK_FAILED,
 			"every gradient is zero, since the loss depends on nothing that is trained: equality proves nothing; "
@@ -242,11 +294,6 @@ bool ck_outcome_proves(const ck_graph *g, const ck_outcome *o, ck_err *why)
 	else
 		return true;
 	return false;
-}
-
-static bool same_kind(const ck_outcome *a, const ck_outcome *b, int kind)
-{
-	return a->has[kind] == b->has[kind] && same(a->kind[kind], b->kind[kind]);
 }
 
 ck_verdict ck_outcome_compare(const ck_graph *g, const ck_outcome *baseline, const ck_outcome *o, ck_err *why)
@@ -265,7 +312,7 @@ ck_verdict ck_outcome_compare_forward(const ck_graph *g, const ck_outcome *basel
 {
 	if (!same_kind(baseline, o, CK_DIGEST_FORWARD))
 		name_value(g, baseline->forward, o->forward, "", "", why);
-	else if (!same_kind(baseline, o, CK_DIGEST_RANDOM))
+	else if (!baseline->skipped && !same_kind(baseline, o, CK_DIGEST_RANDOM)) /* else that is of several steps */
 		ck_fail(why, CK_FAILED, "what was drawn from the random stream differs from plan none's");
 	else
 		return CK_BITWISE;

@@ -14,9 +14,10 @@ typedef enum ck_digest_kind {
 	CK_DIGEST_STATE,     /* buffers after the step: BatchNorm mean, variance, count; counters */
 	CK_DIGEST_FORWARD,   /* buffers and loss after the forward alone, when the loss has been computed first */
 	CK_DIGEST_RANDOM,    /* the random stream's position */
+	CK_DIGEST_SCALER,    /* ck_scaler_state after the step, where the session has a scaler */
 	CK_DIGEST_KINDS
 } ck_digest_kind;
-extern const char *const ck_digest_names[CK_DIGEST_KINDS]; /* "loss", "gradients", "input", "state", "forward", "random" */
+extern const char *const ck_digest_names[CK_DIGEST_KINDS]; /* "loss", "gradients", …, in this order */
 
 typedef struct ck_digest {
 	uint64_t hi, lo;
@@ -40,6 +41,8 @@ typedef struct ck_outcome {
 	bool *zero;           /* by value: it has a gradient, and that is zero in every element */
 	int gradients, zeros; /* how many gradients there are, and how many of them are zero in every element */
 	ck_rng_order order;   /* the program's: why masks may be others */
+	double scale;         /* that the last step's loss gradient had; 1 without a scaler */
+	int skipped;          /* steps before that one, which overflowed */
 } ck_outcome;
 
 /* A comparison that cannot fail is not passed: it proves nothing. */
@@ -47,7 +50,11 @@ typedef enum ck_verdict { CK_BITWISE, CK_PARITY_FAILED, CK_PROVES_NOTHING, CK_VE
 extern const char *const ck_verdict_names[CK_VERDICTS]; /* "bitwise", "failed", "proves-nothing" */
 
 /* Resets the buffers, runs one checked step (step 0 of the seed) and takes the outcome. Memory must hold initialised values.
- * CK_FAILED: the run itself was refused. */
+ * CK_FAILED: the run itself was refused.
+ *
+ * With a scaler, a step that overflows is followed by the next, as in training, until one does not, or the scale is below 1:
+ * a step of infinities alone would prove nothing. The digests are over what all of these steps left, the loss and what is not
+ * finite are the last one's. Gradients are unscaled, those of inputs as well. */
 ck_status ck_outcome_take(const ck_program *p, ck_memory *m, uint64_t seed, ck_outcome *o, ck_err *err);
 /* The same with something that meddles (program.h), for faults. NULL: nothing does. */
 ck_status ck__outcome_take(const ck_program *p, ck_memory *m, uint64_t seed, const struct ck_hook *hook, ck_outcome *o,

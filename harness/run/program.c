@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "harness/plan/reads.h"
 #include "kernels/alloc.h"
 
 typedef struct builder {
@@ -75,6 +76,9 @@ static void resolve_gradient(builder *b, ck_call *c, int i)
 	c->zero[i] = b->zeroed[v] && b->parts[v] == 0;
 	c->acc[i] = b->zeroed[v] || (b->parts[v] & mask);
 	b->parts[v] |= mask;
+	const ck_layout *l = &b->p->layout;
+	if (l->sum && ck_value_trained(&b->g->values[v]) && ck_gradient_completes(b->g, c->id, i))
+		c->sum[i] = l->sum[v];
 }
 
 static void resolve_backward(builder *b, ck_call *c)
@@ -101,7 +105,7 @@ static void resolve(builder *b, const ck_schedule *s)
 		ck_call *c = &b->p->calls[i];
 		*c = (ck_call){.code = s->at[i].code, .id = s->at[i].id, .dout = CK_NOWHERE};
 		for (int k = 0; k < CK_MAX_IN; k++)
-			c->in[k] = c->din[k] = CK_NOWHERE;
+			c->in[k] = c->din[k] = c->sum[k] = CK_NOWHERE;
 		c->out[0] = c->stash[0] = c->stash[1] = CK_NOWHERE;
 		c->workspace = begin_lives(b, i);
 		if (c->code == 'F')
@@ -126,9 +130,11 @@ void ck__program_resolve(ck_program *p, const ck_schedule *schedule)
 		b.zeroed[v] = g->values[v].needs_grad && !parts_fit(g, v);
 	resolve(&b, schedule);
 	ck__rng_plan(p);
-	for (size_t v = 0; v < nvalues; v++)
-		p->gradient[v] =
-		    g->values[v].kind == CK_PARAM || g->values[v].kind == CK_INPUT ? b.where[nvalues + v] : CK_NOWHERE;
+	for (size_t v = 0; v < nvalues; v++) {
+		bool stays = g->values[v].kind == CK_PARAM || g->values[v].kind == CK_INPUT;
+		bool summed = p->layout.sum && ck_value_trained(&g->values[v]);
+		p->gradient[v] = summed ? p->layout.sum[v] : stays ? b.where[nvalues + v] : CK_NOWHERE;
+	}
 	free(b.where);
 	free(b.parts);
 	free(b.zeroed);

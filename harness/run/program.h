@@ -22,6 +22,7 @@ typedef struct ck_call {
 	bool acc[CK_MAX_IN];
 	size_t in[CK_MAX_IN], out[CK_MAX_OUT], stash[CK_MAX_STASH], dout, din[CK_MAX_IN], workspace;
 	ck_rng_moves rng;
+	size_t sum[CK_MAX_IN]; /* B: din[i] is complete then, and is added to what lies there */
 } ck_call;
 
 /* Meddles with a run, so that the checks can show that they notice: the one place where faults act on what is executed. Each
@@ -33,6 +34,8 @@ typedef struct ck_hook {
 	void (*after)(void *user, const ck_call *c, const ck_args *a, ck_step *step);
 	/* Of a checked run: what the meter says of the live peak, given what was seen. */
 	size_t (*meter)(void *user, size_t seen);
+	/* Of steps with a scaler: at each moment of one. */
+	void (*scaler)(void *user, ck_scaler_moment at, ck_scaler *s);
 } ck_hook;
 
 /* Resolves every call's pointers again, after the layout was changed. The schedule is the one that the program was made from. */

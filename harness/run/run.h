@@ -8,6 +8,7 @@
 
 #include "harness/plan/layout.h"
 #include "harness/run/rng.h"
+#include "harness/run/scaler.h"
 
 /* A graph on a device: every op's kernel, prepared once. Borrows graph and device. */
 typedef struct ck_session {
@@ -19,7 +20,9 @@ typedef struct ck_session {
 	struct ck_kernel_table *table;                  /* private */
 	bool trains;                                    /* ck_session_train was called */
 	ck_optimizer optimizer;
-	ck_rng_kind rng; /* the counter, unless ck_session_rng said otherwise */
+	ck_rng_kind rng;           /* the counter, unless ck_session_rng said otherwise */
+	bool accumulates;          /* ck_session_accumulate was called */
+	ck_scaler_options *scaler; /* of its steps; NULL: none. Owned */
 } ck_session;
 
 ck_status ck_session_open(const ck_graph *g, const ck_backend *b, ck_device *d, ck_session **s, ck_err *err);
@@ -28,6 +31,10 @@ void ck_session_close(ck_session *s);
 void ck_session_train(ck_session *s, const ck_optimizer *o);
 /* How the programs that are made from here on draw random numbers, all of a session's alike. */
 void ck_session_rng(ck_session *s, ck_rng_kind rng);
+/* The programs that are made from here on keep the sums of the parameters' gradients: each run adds to them. */
+void ck_session_accumulate(ck_session *s);
+/* Steps scale the loss's gradient and unscale those that they leave (ck_outcome_take, ck_train). */
+void ck_session_scale(ck_session *s, const ck_scaler_options *o);
 ck_workspaces ck_session_workspaces(const ck_session *s);
 
 /* A schedule made ready: checked, laid out, every pointer resolved to an offset. Borrows the session. */
@@ -37,7 +44,7 @@ typedef struct ck_program {
 	ck_layout layout;
 	struct ck_call *calls; /* private */
 	int ncalls;
-	size_t *gradient; /* private: offset of each value's gradient that stays */
+	size_t *gradient; /* private: offset of each value's gradient that stays; of its sum, where it accumulates */
 	ck_rng_cost rng;
 	ck_rng_order rng_order; /* of a stateful session's program */
 } ck_program;
@@ -58,11 +65,14 @@ ck_status ck_memory_open(const ck_session *s, size_t bytes, ck_memory *m, ck_err
 void ck_memory_close(ck_memory *m);
 
 /* Gives parameters, buffers and the batch their start values: those that `given` holds, by value, as host data of that value's
- * dtype and bytes; all where it is NULL (or `given` is) are drawn from the seed. The optimizer's state starts as zeros, the running
- * generator at the stream's beginning. layout: any program's of the session. */
+ * dtype and bytes; all where it is NULL (or `given` is) are drawn from the seed. The optimizer's state and the sums of gradients
+ * start as zeros, the running generator at the stream's beginning. layout: any program's of the session. */
 void ck_memory_init(ck_memory *m, const ck_layout *l, uint64_t seed, const void *const *given);
-/* Gives only the buffers and the generator their start values again: all that a step changes among what persists. */
+/* Gives only the buffers and the generator their start values again: all that a step changes among what persists, but for sums of
+ * gradients. */
 void ck_memory_reset(ck_memory *m, const ck_layout *l, uint64_t seed);
+/* The sums of gradients are zeros again. Nothing where it does not accumulate. */
+void ck_memory_clear_sums(ck_memory *m, const ck_layout *l);
 /* Puts another batch in: by input value as above, NULL where what is there stays. */
 void ck_memory_batch(ck_memory *m, const ck_layout *l, const void *const *batch);
 
@@ -77,6 +87,7 @@ typedef enum ck_run_check {
 typedef struct ck_step {
 	uint64_t seed;
 	uint32_t step;               /* counts steps: dropout draws other masks in each */
+	double dloss;                /* the loss's own gradient; 0: not set, which is 1 */
 	bool check;                  /* poison what is dropped or not yet written, own every byte, find the live peak; slow */
 	const uint8_t *const *masks; /* NULL, or by op: a dropout mask in device memory, to be taken instead of the counter's */
 	/* An activation that is to be read, though it may be gone when the step ends: copied to `capture`, host memory of its

@@ -69,13 +69,14 @@ void ck_session_close(ck_session *s)
 	free(s->kernels);
 	free(s->workspace_forward);
 	free(s->workspace_backward);
+	free(s->scaler);
 	free(s);
 }
 
 ck_workspaces ck_session_workspaces(const ck_session *s)
 {
 	int states = s->trains ? ck_optimizer_states(&s->optimizer) : 0;
-	return (ck_workspaces){s->workspace_forward, s->workspace_backward, states};
+	return (ck_workspaces){s->workspace_forward, s->workspace_backward, states, s->accumulates};
 }
 
 void ck_session_rng(ck_session *s, ck_rng_kind rng)
@@ -87,4 +88,16 @@ void ck_session_train(ck_session *s, const ck_optimizer *o)
 {
 	s->trains = true;
 	s->optimizer = *o;
+}
+
+void ck_session_accumulate(ck_session *s)
+{
+	s->accumulates = true;
+}
+
+void ck_session_scale(ck_session *s, const ck_scaler_options *o)
+{
+	if (!s->scaler)
+		s->scaler = ck_alloc(1, sizeof *s->scaler);
+	*s->scaler = *o;
 }

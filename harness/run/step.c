@@ -18,7 +18,7 @@ static uint64_t hash_draw(const ck_args *a, int64_t elements)
 
 static ck_args arguments(const ck_memory *m, const ck_call *c, const ck_op_info *op, const ck_step *step, ck_draw d)
 {
-	ck_args a = {.seed = d.seed, .step = d.step, .op = d.op, .block = d.block};
+	ck_args a = {.seed = d.seed, .step = d.step, .op = d.op, .block = d.block, .dloss = step->dloss != 0 ? step->dloss : 1};
 	for (int i = 0; i < op->desc.nin; i++) {
 		a.in[i] = at(m, c->in[i]);
 		a.din[i] = at(m, c->din[i]);
@@ -64,6 +64,16 @@ static void run_backward(const ck_program *p, const ck_call *c, const ck_args *a
 	k->backward(k, a);
 }
 
+/* Gradients that are complete join their sums. */
+static void add_to_sums(const ck_program *p, const ck_memory *m, const ck_call *c)
+{
+	const ck_session *s = p->session;
+	const ck_op_info *op = &s->graph->ops[c->id];
+	for (int i = 0; i < op->desc.nin; i++)
+		if (c->sum[i] != CK_NOWHERE)
+			s->backend->add(s->device, ck_shape_count(op->desc.in[i].shape), at(m, c->din[i]), at(m, c->sum[i]));
+}
+
 static void run_call(const ck_program *p, ck_memory *m, const ck_call *c, ck_step *step)
 {
 	const ck_session *s = p->session;
@@ -80,6 +90,8 @@ static void run_call(const ck_program *p, ck_memory *m, const ck_call *c, ck_ste
 	ck__rng_after(m, c);
 	if (step->forward_done && c->code == 'F' && !c->recompute && s->graph->ops[c->id].out[0] == s->graph->loss)
 		step->forward_done(step->user);
+	if (p->layout.sum && c->code == 'B')
+		add_to_sums(p, m, c);
 	if (step->op_seconds) {
 		if (s->backend->sync)
 			s->backend->sync(s->device);

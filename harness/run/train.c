@@ -23,6 +23,8 @@ typedef struct trainer {
 	ck_course *c;
 	tracked *at; /* n */
 	int n;
+	int micros; /* micro-batches a step */
+	ck_scaler scaler;
 	const ck_op_info *loss_op; /* its inputs: logits, target */
 	void *logits;              /* (rows, classes), on the host */
 	int32_t *target;           /* (rows) */
@@ -63,10 +65,11 @@ static uint64_t hash_tensor(trainer *t, const tracked *what, XXH3_state_t *one, 
 	return XXH3_64bits_digest(one);
 }
 
-/* The hashes of all tensors, the random stream's position last; fresh memory. */
+/* The hashes of all tensors, the random stream's position and the scaler's state, if there is one, last; fresh memory. */
 static uint64_t *take_hashes(trainer *t, uint64_t random_draws, ck_digest *digest)
 {
-	uint64_t *hashes = ck_alloc((size_t)t->n + 1, sizeof *hashes);
+	const ck_scaler *scaler = &t->scaler;
+	uint64_t *hashes = ck_alloc((size_t)t->c->tensors, sizeof *hashes);
 	XXH3_state_t *one = XXH3_createState(), *all = XXH3_createState();
 	if (!one || !all)
 		abort();
@@ -75,6 +78,10 @@ static uint64_t *take_hashes(trainer *t, uint64_t random_draws, ck_digest *diges
 		hashes[i] = hash_tensor(t, &t->at[i], one, all);
 	hashes[t->n] = random_draws;
 	XXH3_128bits_update(all, &random_draws, sizeof random_draws);
+	if (scaler->on) {
+		hashes[t->n + 1] = XXH3_64bits(&scaler->now, sizeof scaler->now);
+		XXH3_128bits_update(all, &scaler->now, sizeof scaler->now);
+	}
 	XXH128_hash_t h = XXH3_128bits_digest(all);
 	*digest = (ck_digest){h.high64, h.low64};
 	XXH3_freeState(one);
@@ -82,13 +89,13 @@ static uint64_t *take_hashes(trainer *t, uint64_t random_draws, ck_digest *diges
 	return hashes;
 }
 
-/* How many rows of the batch have their greatest logit (of equals the first) at their target. */
+/* How many rows of a micro-batch have their greatest logit (of equals the first) at their target. */
 static int64_t count_right(trainer *t)
 {
 	const ck_value_info *logits = &t->g->values[t->loss_op->in[0]], *target = &t->g->values[t->loss_op->in[1]];
 	int64_t classes = ck_shape_last(logits->shape), right = 0;
 	t->s->backend->read(t->s->device, t->target, ck_program_value(t->p, t->m, t->loss_op->in[1]), target->bytes);
-	for (int64_t row = 0; row < t->c->rows; row++) {
+	for (int64_t row = 0; row < t->c->rows / t->micros; row++) {
 		int64_t best = 0;
 		for (int64_t i = row * classes, j = 1; j < classes; j++)
 			if (logits->dtype == CK_F64 ? ((double *)t->logits)[i + j] > ((double *)t->logits)[i + best]
@@ -105,6 +112,8 @@ static const char *tensor_text(const trainer *t, int i, char text[240])
 {
 	if (i == t->n)
 		return "the random stream's position";
+	if (i > t->n)
+		return "the scaler's state";
 	const ck_value_info *v = &t->g->values[t->at[i].v];
 	if (t->at[i].k != CK_NONE)
 		snprintf(text, 240, "%s's state %d for '%.200s'", ck_optimizer_name(t->s->optimizer.kind), t->at[i].k + 1,
@@ -116,8 +125,8 @@ static const char *tensor_text(const trainer *t, int i, char text[240])
 
 static ck_status compare(const trainer *t, const uint64_t *baseline, const uint64_t *hashes, ck_err *err)
 {
-	int first = t->n + 1, differ = 0;
-	for (int i = t->n; i >= 0; i--)
+	int first = t->c->tensors, differ = 0;
+	for (int i = t->c->tensors - 1; i >= 0; i--)
 		if (hashes[i] != baseline[i]) {
 			first = i;
 			differ++;
@@ -125,7 +134,7 @@ static ck_status compare(const trainer *t, const uint64_t *baseline, const uint6
 	char text[240], cause[CK_RNG_ORDER_TEXT];
 	return differ == 0 ? CK_OK
 			   : ck_fail(err, CK_FAILED, "after step %d, %s differs from plan none's; %d of %d tensors do%s",
-				     t->c->steps + 1, tensor_text(t, first, text), differ, t->n + 1,
+				     t->c->steps + 1, tensor_text(t, first, text), differ, t->c->tensors,
 				     ck__rng_order_text(t->g, t->p->rng_order, cause));
 }
 
@@ -139,7 +148,7 @@ static void update(trainer *t)
 			continue;
 		ck_update u = {
 		    .optimizer = &t->s->optimizer,
-		    .t = t->c->steps + 1,
+		    .t = t->scaler.now.taken + 1,
 		    .n = ck_shape_count(t->g->values[v].shape),
 		    .gradient = gradient,
 		    .parameter = ck_program_value(t->p, t->m, v),
@@ -152,52 +161,107 @@ static void update(trainer *t)
 		t->s->backend->sync(t->s->device);
 }
 
+/* What a step gave, over its micro-batches. */
+typedef struct step_sums {
+	double loss, scale;
+	int64_t right;
+	uint64_t random_draws;
+} step_sums;
+
 /* The step's results join the course; takes over the hashes. */
-static void keep(ck_course *c, double loss, int64_t right, ck_digest digest, uint64_t *hashes)
+static void keep(const trainer *t, const step_sums *sums, ck_digest digest, uint64_t *hashes)
 {
-	c->loss[c->steps] = loss;
+	ck_course *c = t->c;
+	bool skipped = t->scaler.now.overflow;
+	c->loss[c->steps] = sums->loss;
 	c->digest[c->steps] = digest;
-	c->right[c->steps] = right;
+	c->right[c->steps] = sums->right;
+	c->scale[c->steps] = sums->scale;
+	c->skipped[c->steps] = skipped;
+	c->skips += skipped;
 	c->tensor[c->steps++] = hashes;
 }
 
-static ck_status train_step(trainer *t, const ck_course *baseline, ck_err *err)
+/* Forward and backward of micro-batch k, counted through all steps. */
+static ck_status run_micro_batch(trainer *t, int64_t k, step_sums *sums, ck_err *err)
 {
-	ck_course *c = t->c;
 	ck_step step = {
-	    .seed = t->o->seed, .step = (uint32_t)c->steps, .check = true, .captured = t->loss_op->in[0], .capture = t->logits};
+	    .seed = t->o->seed,
+	    .step = (uint32_t)k,
+	    .dloss = sums->scale / t->micros,
+	    .check = true,
+	    .captured = t->loss_op->in[0],
+	    .capture = t->logits,
+	    .hook = t->o->hook,
+	};
 	if (t->o->batch) {
-		ck_batch_take(t->o->batch, c->steps);
+		ck_batch_take(t->o->batch, k);
 		ck_memory_batch(t->m, &t->p->layout, t->o->batch->at);
 	}
 	ck_err why = {""};
 	ck_status status = ck_program_run(t->p, t->m, &step, &why);
 	if (status != CK_OK)
-		return ck_fail(err, status, "step %d: %s", c->steps + 1, why.text);
-	c->live_peak = step.live_peak;
-	double loss = ck_program_loss(t->p, t->m);
-	if (!isfinite(loss))
+		return ck_fail(err, status, "step %d: %s", t->c->steps + 1, why.text);
+	t->c->live_peak = step.live_peak;
+	sums->loss += ck_program_loss(t->p, t->m) / t->micros;
+	sums->right += count_right(t);
+	sums->random_draws += step.random_draws;
+	return CK_OK;
+}
+
+static void tell(trainer *t, ck_scaler_moment at)
+{
+	const ck_hook *hook = t->o->hook;
+	if (hook && hook->scaler && t->scaler.on)
+		hook->scaler(hook->user, at, &t->scaler);
+}
+
+/* Gradients of the whole step, and what follows from them. */
+static ck_status run_step(trainer *t, step_sums *sums, ck_err *err)
+{
+	ck_status status = CK_OK;
+	tell(t, CK_BEFORE_FORWARD);
+	sums->scale = t->scaler.now.scale;
+	ck_memory_clear_sums(t->m, &t->p->layout);
+	for (int k = 0; k < t->micros && status == CK_OK; k++)
+		status = run_micro_batch(t, (int64_t)t->c->steps * t->micros + k, sums, err);
+	if (status == CK_OK && !isfinite(sums->loss))
 		return ck_fail(
 		    err, CK_FAILED,
 		    "at step %d the loss is not finite any more, so that equality proves nothing; take a smaller --lr",
-		    c->steps + 1);
-	int64_t right = count_right(t);
-	update(t);
+		    t->c->steps + 1);
+	if (status != CK_OK)
+		return status;
+	ck_scaler_unscale(&t->scaler, t->p, t->m, t->o->hook);
+	if (!t->scaler.now.overflow)
+		update(t);
+	ck_scaler_update(&t->scaler);
+	tell(t, CK_AFTER_UPDATE);
+	return CK_OK;
+}
+
+static ck_status train_step(trainer *t, const ck_course *baseline, ck_err *err)
+{
+	step_sums sums = {0};
+	ck_status status = run_step(t, &sums, err);
+	if (status != CK_OK)
+		return status;
 	ck_digest digest;
-	uint64_t *hashes = take_hashes(t, step.random_draws, &digest);
+	uint64_t *hashes = take_hashes(t, sums.random_draws, &digest);
 	if (baseline)
-		status = compare(t, baseline->tensor[c->steps], hashes, err);
+		status = compare(t, baseline->tensor[t->c->steps], hashes, err);
 	if (status != CK_OK)
 		free(hashes);
 	else
-		keep(c, loss, right, digest, hashes);
+		keep(t, &sums, digest, hashes);
 	return status;
 }
 
 static void find_accuracy(trainer *t)
 {
 	ck_course *c = t->c;
-	int64_t right = 0, epoch = t->o->batch ? t->o->batch->batches : 1;
+	int64_t right = 0, epoch = t->o->batch ? t->o->batch->batches / t->micros : 1;
+	epoch = epoch ? epoch : 1;
 	c->accuracy_steps = epoch < c->steps ? (int)epoch : c->steps;
 	for (int k = c->steps - c->accuracy_steps; k < c->steps; k++)
 		right += c->right[k];
@@ -211,13 +275,16 @@ static void open_trainer(trainer *t)
 	t->target = ck_alloc(1, t->g->values[t->loss_op->in[1]].bytes);
 	t->chunk = ck_alloc(1, CHUNK);
 	track(t);
-	t->c->tensors = t->n + 1;
+	t->c->scaled = t->scaler.on;
+	t->c->tensors = t->n + 1 + t->scaler.on;
+	t->c->scale = ck_alloc((size_t)t->o->steps, sizeof *t->c->scale);
+	t->c->skipped = ck_alloc((size_t)t->o->steps, sizeof *t->c->skipped);
 	t->c->loss = ck_alloc((size_t)t->o->steps, sizeof *t->c->loss);
 	t->c->digest = ck_alloc((size_t)t->o->steps, sizeof *t->c->digest);
 	t->c->tensor = ck_alloc((size_t)t->o->steps, sizeof *t->c->tensor);
 	t->c->right = ck_alloc((size_t)t->o->steps, sizeof *t->c->right);
-	t->c->rows = ck_shape_rows(t->g->values[t->loss_op->in[0]].shape);
-	ck_memory_init(t->m, &t->p->layout, t->o->seed, t->o->batch ? t->o->batch->at : NULL);
+	t->c->rows = t->micros * ck_shape_rows(t->g->values[t->loss_op->in[0]].shape);
+	ck_memory_init(t->m, &t->p->layout, t->o->seed, t->o->batch ? t->o->batch->at : t->o->start);
 }
 
 ck_status ck_train(const ck_program *p, ck_memory *m, const ck_train_options *o, const ck_course *baseline, ck_course *c,
@@ -227,6 +294,10 @@ ck_status ck_train(const ck_program *p, ck_memory *m, const ck_train_options *o,
 	int steps = baseline && baseline->steps < o->steps ? baseline->steps : o->steps;
 	ck_status status = CK_OK;
 	*c = (ck_course){0};
+	if (o->accumulate > 1 && !p->layout.sum)
+		return ck_fail(err, CK_USAGE, "%d micro-batches a step: their session does not accumulate", o->accumulate);
+	t.micros = o->accumulate > 1 ? o->accumulate : 1;
+	t.scaler = ck_scaler_new(t.s->scaler);
 	open_trainer(&t);
 	while (c->steps < steps && status == CK_OK && !(o->stop && *o->stop)) {
 		status = train_step(&t, baseline, err);
@@ -249,5 +320,7 @@ void ck_course_free(ck_course *c)
 	free(c->digest);
 	free(c->tensor);
 	free(c->right);
+	free(c->scale);
+	free(c->skipped);
 	*c = (ck_course){0};
 }

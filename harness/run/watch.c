@@ -13,7 +13,7 @@ struct ck_watch {
 	const ck_program *p;
 	const ck_graph *g;
 	ck_memory *m;
-	int *owner;    /* by line: slot, or CK_NONE */
+	int *owner;    /* by line: slot, or CK_NONE. Slot 2 n + 1 is the optimizer's, 3 n + v the sum of v's gradients */
 	size_t *where; /* by value: where it was last written */
 	size_t owned, peak;
 };
@@ -30,9 +30,13 @@ static const char *slot_text(const ck_watch *w, int slot, char text[160])
 		return "nobody";
 	if (slot == 2 * n)
 		return "the workspace";
-	if (slot > 2 * n)
+	if (slot == 2 * n + 1)
 		return "the optimizer";
-	snprintf(text, 160, "%s'%.100s'", slot >= n ? "the gradient of " : "", w->g->values[slot % n].name);
+	snprintf(text, 160, "%s'%.100s'",
+		 slot >= 3 * n ? "the summed gradient of "
+		 : slot >= n   ? "the gradient of "
+			       : "",
+		 w->g->values[slot % n].name);
 	return text;
 }
 
@@ -160,6 +164,8 @@ static ck_status take_backward(ck_watch *w, const ck_call *c, ck_err *err)
 								      : CK_NONE;
 		int slot = w->g->nvalues + op->in[i];
 		status = take(w, c, slot, c->din[i], slot_bytes(w, slot), victim, err);
+		if (status == CK_OK)
+			status = check_read(w, c, 3 * w->g->nvalues + op->in[i], c->sum[i], err);
 	}
 	return status;
 }
@@ -185,11 +191,28 @@ void ck__watch_after(ck_watch *w, const ck_call *c)
 	if (c->code == 'B') {
 		int slot = w->g->nvalues + op->out[0];
 		give_back(w, slot, c->dout, slot_bytes(w, slot));
+		for (int i = 0; i < op->desc.nin; i++) {
+			int din = w->g->nvalues + op->in[i];
+			if (c->sum[i] != CK_NOWHERE)
+				give_back(w, din, c->din[i], slot_bytes(w, din));
+		}
 		return;
 	}
 	w->where[op->out[0]] = c->out[0];
 	for (int i = 0; i < op->desc.nstash; i++)
 		w->where[op->stash[i]] = c->stash[i];
+}
+
+/* Only what is complete is added to a sum. */
+static void own_sums(ck_watch *w)
+{
+	const ck_layout *l = &w->p->layout;
+	int n = w->g->nvalues;
+	for (int v = 0; v < n && l->sum; v++)
+		if (ck_value_trained(&w->g->values[v])) {
+			own(w, 3 * n + v, l->sum[v], slot_bytes(w, v));
+			w->owned += slot_bytes(w, v);
+		}
 }
 
 /* The optimizer's state is nobody's to touch during a step. */
@@ -224,6 +247,7 @@ ck_watch *ck__watch_open(const ck_program *p, ck_memory *m)
 			w->owned += slot_bytes(w, v);
 		}
 	own_states(w);
+	own_sums(w);
 	w->peak = w->owned;
 	poison(w, p->layout.persistent[w->g->loss], slot_bytes(w, w->g->loss));
 	return w;

@@ -34,7 +34,9 @@ ck_cpu_prepare ck__cpu_batchnorm, ck__cpu_layernorm, ck__cpu_act, ck__cpu_softma
 ck_cpu_prepare ck__cpu_add, ck__cpu_embedding, ck__cpu_maxpool, ck__cpu_avgpool, ck__cpu_flatten, ck__cpu_cast, ck__cpu_tally,
     ck__cpu_xent;
 
-/* The optimizers. */
+/* The optimizers, and what comes before them. */
 void ck__cpu_update(ck_device *device, const ck_update *u);
+void ck__cpu_add_gradient(ck_device *device, int64_t n, const void *from, void *to);
+bool ck__cpu_unscale(ck_device *device, double factor, int count, const ck_gradient *gradients);
 
 #endif

@@ -1,4 +1,5 @@
-/* The optimizers: the factors of a step in float64, then one pass over the elements, split over the threads. */
+/* The optimizers: the factors of a step in float64, then one pass over the elements, split over the threads. And what comes
+ * before them: gradients summed, and freed of a scaler's factor. */
 #include <math.h>
 
 #include "kernels/cpu/parallel.h"
@@ -37,4 +38,24 @@ void ck__cpu_update(ck_device *d, const ck_update *u)
 		else
 			d->vec->f32->update->adamw(&rule, n, g + at, w + at, m + at, v + at);
 	}
+}
+
+void ck__cpu_add_gradient(ck_device *d, int64_t n, const void *from, void *to)
+{
+	ck__add(d, n, CK_F32, to, CK_F32, from, to);
+}
+
+bool ck__cpu_unscale(ck_device *d, double factor, int count, const ck_gradient *gradients)
+{
+	int overflow = 0;
+	for (int i = 0; i < count; i++) {
+		float *g = gradients[i].data;
+		int team = ck__team(d, gradients[i].n);
+#pragma omp parallel for num_threads(team) schedule(static, 1) reduction(| : overflow) if (team > 1)
+		for (int part = 0; part < team; part++) {
+			ck_span s = ck__span(gradients[i].n, team, part, CK_UNIT);
+			overflow |= d->vec->f32->update->unscale((float)factor, s.to - s.from, g + s.from);
+		}
+	}
+	return overflow;
 }

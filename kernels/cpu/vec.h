@@ -92,6 +92,8 @@ typedef struct ck_vec_update {
 	/* n elements of the gradient g, the parameter w and the state m, v. SGD without momentum: m is NULL. */
 	void (*sgd)(const ck_vec_rule *r, int64_t n, const float *g, float *w, float *m);
 	void (*adamw)(const ck_vec_rule *r, int64_t n, const float *g, float *w, float *m, float *v);
+	/* g *= factor; true when any element was infinite or NaN before. */
+	bool (*unscale)(float factor, int64_t n, float *g);
 } ck_vec_update;
 
 struct ck_vec {

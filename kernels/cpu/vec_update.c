@@ -34,4 +34,16 @@ static void adamw(const ck_vec_rule *r, int64_t n, const float *g, float *w, flo
 	}
 }
 
-const ck_vec_update VEC(ck__vec_update) = {.sgd = sgd, .adamw = adamw};
+/* Zero times an element is zero, or NaN where the element is not finite: so one sum tells of all, without a branch. */
+static bool unscale(float factor, int64_t n, float *g)
+{
+	float nought = 0;
+#pragma omp simd reduction(+ : nought)
+	for (int64_t i = 0; i < n; i++) {
+		nought += g[i] * 0.0f;
+		g[i] *= factor;
+	}
+	return isnan(nought);
+}
+
+const ck_vec_update VEC(ck__vec_update) = {.sgd = sgd, .adamw = adamw, .unscale = unscale};

@@ -37,7 +37,7 @@ static void backward(const ck_kernel *kernel, const ck_args *a)
 	int64_t rows = ck_shape_rows(k->desc.in[LOGITS].shape), cols = ck_shape_last(k->desc.in[LOGITS].shape);
 	const int32_t *target = a->in[TARGET]; /* (rows) */
 	const float *lse = a->stash[0];        /* (rows) */
-	float scale = (a->dout ? *(const float *)a->dout : 1.0f) / (float)rows;
+	float scale = (a->dout ? *(const float *)a->dout : (float)a->dloss) / (float)rows;
 	int team = ck__team(k->device, rows * cols);
 #pragma omp parallel for num_threads(team) schedule(static) if (team > 1)
 	for (int64_t row = 0; row < rows; row++) {

@@ -25,8 +25,10 @@ ck_ref_run ck__ref_flatten_forward, ck__ref_flatten_backward;
 ck_ref_run ck__ref_tally_forward, ck__ref_tally_backward;
 ck_ref_run ck__ref_xent_forward, ck__ref_xent_backward;
 
-/* The optimizers; any device of this backend. */
+/* The optimizers and what comes before them; any device of this backend. */
 void ck__ref_update(ck_device *device, const ck_update *u);
+void ck__ref_add(ck_device *device, int64_t n, const void *from, void *to);
+bool ck__ref_unscale(ck_device *device, double factor, int count, const ck_gradient *gradients);
 
 /* An activation and its derivative at z. */
 double ck__ref_act(ck_act act, double z);

@@ -1,4 +1,4 @@
-/* The optimizers, as kernels/ops.h writes them. */
+/* The optimizers, as kernels/ops.h writes them, and what comes before them. */
 #include <math.h>
 
 #include "kernels/ref/ref.h"
@@ -34,4 +34,25 @@ void ck__ref_update(ck_device *device, const ck_update *u)
 {
 	(void)device;
 	(u->optimizer->kind == CK_SGD ? sgd : adamw)(u);
+}
+
+void ck__ref_add(ck_device *device, int64_t n, const void *from, void *to)
+{
+	(void)device;
+	for (int64_t e = 0; e < n; e++)
+		((double *)to)[e] += ((const double *)from)[e];
+}
+
+bool ck__ref_unscale(ck_device *device, double factor, int count, const ck_gradient *gradients)
+{
+	(void)device;
+	bool overflow = false;
+	for (int i = 0; i < count; i++) {
+		double *g = gradients[i].data;
+		for (int64_t e = 0; e < gradients[i].n; e++) {
+			overflow = overflow || !isfinite(g[e]);
+			g[e] *= factor;
+		}
+	}
+	return overflow;
 }

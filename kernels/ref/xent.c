@@ -33,7 +33,7 @@ void ck__ref_xent_backward(const ck_op_desc *d, const ck_args *a)
 	int64_t rows = ck_shape_rows(d->in[0].shape), classes = ck_shape_last(d->in[0].shape);
 	const double *logits = a->in[0], *lse = a->stash[0];
 	const int32_t *target = a->in[1];
-	double *dlogits = a->din[0], scale = (a->dout ? *(const double *)a->dout : 1) / (double)rows;
+	double *dlogits = a->din[0], scale = (a->dout ? *(const double *)a->dout : a->dloss) / (double)rows;
 	for (int64_t e = 0; e < rows * classes; e++) {
 		double p = exp(logits[e] - lse[e / classes]);
 		ck__ref_put(&dlogits[e], scale * (p - (target[e / classes] == e % classes)), a->acc[0]);

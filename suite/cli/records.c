@@ -113,6 +113,9 @@ Test(records, read_back_to_the_same)
 {
 	ck_result *r = example(), *back;
 	add_point(r, "uniform:2", (size_t)1 << 52 | 1, 1.0 / 3);
+	r->points[1].scaled = true;
+	r->points[1].scale = 1.0 / 3;
+	r->points[1].skipped = 7;
 	ck_point_fail(ck_result_add(r, "uniform:3"), CK_POINT_SKIPPED, ck_text("no room"));
 	ck_point_add_zero_gradient(&r->points[0], "fc1.weight");
 	ck_point_add_zero_gradient(&r->points[0], "fc1.bias");
@@ -123,6 +126,8 @@ Test(records, read_back_to_the_same)
 	cr_assert(read_text(text, &back, &err) == CK_OK, "%s", err.text);
 	char *again = ck_result_json(back);
 	cr_expect_str_eq(again, text);
+	cr_expect(!back->points[0].scaled && back->points[1].scaled && back->points[1].scale == 1.0 / 3 &&
+		  back->points[1].skipped == 7);
 	cr_expect(back->points[1].time.at[0] == 1.0 / 3 && back->points[1].live_peak == ((size_t)1 << 52 | 1),
 		  "not to the last bit");
 	cr_expect(back->points[0].nzero_gradients == 2 && back->points[1].nzero_gradients == 0 &&

@@ -94,7 +94,8 @@ Test(faults, are_named_once)
 	for (int i = 0; ck_faults()[i]; i++) {
 		const ck_fault *f = ck_faults()[i];
 		cr_expect(f->field && f->field[0] && f->needs && f->needs[0], "%s tells too little", f->name);
-		cr_expect(f->schedule || f->program || f->before || f->after || f->meter, "%s does nothing", f->name);
+		cr_expect(f->schedule || f->program || f->before || f->after || f->meter || f->scaler, "%s does nothing",
+			  f->name);
 		for (int k = 0; k < i; k++)
 			cr_expect(strcmp(ck_faults()[k]->name, f->name) != 0, "%s is there twice", f->name);
 	}

@@ -254,20 +254,23 @@ Test(contract, shared_buffers)
 	check_all(check_sharing, one_and_two, 2);
 }
 
-/* The loss has no gradient buffer: NULL is the constant 1. */
+/* The loss has no gradient buffer: NULL is the number dloss. */
 static void check_loss(op_run *r, const op_values *v)
 {
 	if (r->desc.kind != CK_XENT)
 		return;
+	static const double dloss[] = {1, 1.0 / 3, 65536, -2.5};
 	op_values saved = saved_by_forward(r, v);
-	saved.at[OP_DOUT][0] = 1;
-	op_values want = op_backward(r, &saved, (op_how){0});
-	expect_gradients(r, &saved, (op_how){.no_dout = true}, &want, "dout NULL is not dout 1");
+	for (size_t i = 0; i < sizeof dloss / sizeof *dloss; i++) {
+		saved.at[OP_DOUT][0] = dloss[i];
+		op_values want = op_backward(r, &saved, (op_how){0});
+		expect_gradients(r, &saved, (op_how){.no_dout = true}, &want, "dout NULL is not dloss");
+		op_values_free(&want);
+	}
 	op_values_free(&saved);
-	op_values_free(&want);
 }
 
-Test(contract, the_loss_has_gradient_one)
+Test(contract, the_loss_has_gradient_dloss)
 {
 	check_all(check_loss, one_and_two, 1);
 }

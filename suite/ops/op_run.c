@@ -396,6 +396,8 @@ op_values op_backward(op_run *r, const op_values *v, op_how how)
 		given.at[OP_DOUT] = NULL;
 	size_t workspace = r->kernel->workspace_backward;
 	ck_args a = args_at(&given, fresh_workspace(r, workspace), how);
+	if (how.no_dout)
+		a.dloss = v->at[OP_DOUT][0];
 	for (int i = 0; i < r->desc.nin; i++)
 		a.acc[i] = how.add >> i & 1;
 	if (r->twice && r->desc.needs & 1)

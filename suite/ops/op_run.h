@@ -75,7 +75,7 @@ typedef struct op_how {
 	unsigned add;       /* backward: bit i: add to din[i] */
 	bool over_dout;     /* backward: the gradient that the contract names lies over dout */
 	bool over_own;      /* backward: the gradient that the contract names lies over its own saved input */
-	bool no_dout;       /* backward: dout is NULL */
+	bool no_dout;       /* backward: dout is NULL, its number is given as dloss */
 	uint64_t block;     /* where the op's draws begin */
 } op_how;
 

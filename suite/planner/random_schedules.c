@@ -39,6 +39,8 @@ static void run_case(uint64_t seed, int schedules)
 	rng r = {seed};
 	const char *device = rng_chance(&r, 50) ? "cpu" : "ref";
 	bench b = bench_open(random_graph(&r, strcmp(device, "cpu") ? CK_F64 : CK_F32), device, 1 + rng_below(&r, 2), seed);
+	if (rng_chance(&r, 30))
+		ck_session_accumulate(b.session);
 	ck_schedule plain = bench_plan(&b, "none");
 	ck_program *none = bench_program(&b, &plain);
 	ck_outcome baseline = bench_outcome(&b, none);

@@ -113,6 +113,65 @@ Test(commands, train_leaves_a_record_a_tsv_and_plots)
 	outcome_free(&o);
 }
 
+/* Accumulation and the scaler as the record, the TSV and the table have them. The scale grows every second step, beyond what
+ * gradients bear in the end: a skipped step says so everywhere. */
+Test(commands, accumulates_and_scales)
+{
+	const char *command = "ck train cnn:depth=20,image=8,channels=1,width=16,classes=10,batch=16 --data digits --steps 6 "
+			      "--accumulate 2 --scaler 1e38 --growth-interval 1 --plans stages --json r";
+	outcome o = run_well(command);
+	cr_expect(strstr(o.out, "skipped") && strstr(o.out, "2 batches a step") && strstr(o.out, "loss scale 1e+38"), "%s",
+		  o.out);
+	cJSON *root = record_of(&o, "r");
+	const cJSON *training = field(root, "training"), *scaler = field(training, "scaler"), *curve;
+	cr_expect(number(training, "accumulate") == 2 && number(scaler, "scale") == 1e38 && number(scaler, "growth") == 2 &&
+		  number(scaler, "backoff") == 0.5 && number(scaler, "interval") == 1);
+	cJSON_ArrayForEach(curve, field(root, "curves"))
+	{
+		const cJSON *scale = field(curve, "scale"), *skipped = field(curve, "skipped");
+		cr_expect(cJSON_GetArraySize(scale) == 6 && cJSON_GetArraySize(skipped) == 6);
+		double before = 1e38f;
+		int skips = 0;
+		for (int k = 0; k < 6; k++) {
+			bool skip = cJSON_IsTrue(cJSON_GetArrayItem(skipped, k));
+			cr_expect(cJSON_GetArrayItem(scale, k)->valuedouble == before, "step %d", k + 1);
+			double grown = 2 * before > 3.5e38 ? before : 2 * before;
+			before = skip ? before / 2 : grown;
+			skips += skip;
+		}
+		cr_expect(skips > 0, "no step overflowed: %s", o.out);
+		cr_expect(cJSON_Compare(field(curve, "digests"), field(cJSON_GetArrayItem(field(root, "curves"), 0), "digests"),
+					true));
+	}
+	const char *line = text(field(root, "case"), "line");
+	cr_expect(strstr(line, " --accumulate 2 --scaler 1e38 --growth-interval 1"), "%s", line);
+	char *tsv = read_output(&o, "ckbench-out/train-cnn-1.tsv");
+	cr_expect(strncmp(tsv, "plan\tstep\tloss\taccuracy\tdigest\tscale\tskipped\nnone\t1\t", 51) == 0, "%s", tsv);
+	cJSON_Delete(root);
+	free(tsv);
+	outcome_free(&o);
+}
+
+/* parity with a scaler: its own kind of digest, and the overflowing steps are told. */
+Test(commands, parity_scales)
+{
+	outcome o = run_well("ck parity resnet18:image=32,batch=2,classes=10,width=8 --scaler 3e38 --plans stages --json r");
+	cr_expect(strstr(o.out, "  scaler") && strstr(o.out, "loss scale ") && strstr(o.out, "overflowed"), "%s", o.out);
+	char *json = read_output(&o, "r");
+	cJSON *root = cJSON_Parse(json), *point;
+	cr_assert(root, "%s", json);
+	cJSON_ArrayForEach(point, field(root, "points"))
+	{
+		const cJSON *parity = field(point, "parity"), *scaler = field(parity, "scaler");
+		cr_expect_str_eq(text(parity, "verdict"), "bitwise");
+		cr_expect(strlen(text(field(parity, "digests"), "scaler")) == 32);
+		cr_expect(number(scaler, "skipped") > 0 && number(scaler, "scale") < 3e38);
+	}
+	cJSON_Delete(root);
+	free(json);
+	outcome_free(&o);
+}
+
 /* Without data there is one batch, which is learnt by heart; without momentum SGD keeps no state. */
 Test(commands, sgd_on_one_random_batch)
 {
@@ -163,6 +222,17 @@ Test(commands, refusals)
 	    {"ck train " MLP " --optimizer sgd --momentum 1", 2, "--momentum '1'", "0 to 0.9999"},
 	    {"ck train " MLP " --momentum 0.9", 2, "--momentum", "--optimizer sgd"},
 	    {"ck train " MLP " --weight-decay -0.1", 2, "--weight-decay '-0.1'", "0 to 100"},
+	    {"ck train " MLP " --accumulate 0", 2, "--accumulate '0'", "1 to 4096"},
+	    {"ck train " MLP " --accumulate 4097", 2, "--accumulate '4097'", "1 to 4096"},
+	    {"ck train " MLP " --scaler yes", 2, "--scaler 'yes'", "off, on or the first scale"},
+	    {"ck train " MLP " --scaler 0.5", 2, "--scaler '0.5'", "from 1 to 3.40282e+38"},
+	    {"ck train " MLP " --scaler 3.5e38", 2, "--scaler '3.5e38'", "from 1 to 3.40282e+38"},
+	    {"ck parity " MLP " --scaler inf", 2, "--scaler 'inf'", "off, on or the first scale"},
+	    {"ck train " MLP " --scaler nan", 2, "--scaler 'nan'", "off, on or the first scale"},
+	    {"ck train " MLP " --growth-interval 3", 2, "--growth-interval", "--scaler on"},
+	    {"ck train " MLP " --scaler on --growth-interval 0", 2, "--growth-interval '0'", "1 to 2000000000"},
+	    {"ck sweep " MLP " --accumulate 2", 2, "'--accumulate'", "it takes --plans"},
+	    {"ck parity " MLP " --growth-interval 2", 2, "'--growth-interval'", "it takes --plans"},
 	    {"ck train " MLP " --seconds 3", 2, "'--seconds'", "it takes --plans"},
 	    {"ck sweep " MLP " --steps 3", 2, "'--steps'", "it takes --plans"},
 	    {"ck train " MLP " --plans magic", 2, "'magic'", "uniform:K"},
