@@ -58,6 +58,7 @@ static ck_status open_parts(ck_case *c, bool input_grad, ck_err *err)
 		status = read_rng(o->text[CK_OPTION_rng], &rng, err);
 	if (status == CK_OK)
 		status = ck_optimizer_read(o, &c->optimizer, err);
+	c->scales = c->settings.options.low == CK_F16 && c->cli->command->takes & CK_TAKES(scaler);
 	if (status == CK_OK)
 		status = ck_scaler_read(o, &c->scales, &c->scaler, err);
 	if (status == CK_OK)

@@ -39,8 +39,9 @@
 	X(weight_decay, "X", REAL, 0, 100, NULL, "weight decay [0 for sgd, 0.01 for adamw]")                                   \
 	X(accumulate, "N", WHOLE, 1, 4096, "1",                                                                                \
 	  "micro-batches a step: their gradients are summed, each one's loss divided by N")                                    \
-	X(scaler, "WHAT", TEXT, 0, 0, "off",                                                                                   \
-	  "loss scaler with PyTorch's rules and presets: off, on (65536 at first) or the first scale")                         \
+	X(scaler, "WHAT", TEXT, 0, 0, NULL,                                                                                    \
+	  "loss scaler with PyTorch's rules and presets: off, on (65536 at first) or the first scale [on with --amp fp16, "    \
+	  "else off]")                                                                                                         \
 	X(growth_interval, "N", WHOLE, 1, 2000000000, "2000", "steps in a row without overflow after which the scale doubles") \
 	X(load, "FILE", TEXT, 0, 0, NULL, "weights, buffers, batch and dropout masks from a file that dump wrote")             \
 	X(out, "PATH", TEXT, 0, 0, NULL,                                                                                       \

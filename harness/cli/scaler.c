@@ -7,7 +7,7 @@
 
 ck_status ck_scaler_read(const ck_options *o, bool *on, ck_scaler_options *scaler, ck_err *err)
 {
-	const char *text = o->text[CK_OPTION_scaler];
+	const char *text = o->given[CK_OPTION_scaler] ? o->text[CK_OPTION_scaler] : *on ? "on" : "off";
 	double scale;
 	*scaler = ck_scaler_preset();
 	*on = strcmp(text, "off") != 0;
