@@ -23,18 +23,24 @@ INLINE float relu_slope(float y)
 	return y > 0.0f ? 1.0f : 0.0f;
 }
 
+INLINE lanes map_lanes(lanes x, float (*f)(float))
+{
+	float each[LANES];
+	VEC_LANES each[l] = f(x[l]);
+	return lanes_of(each);
+}
+
 INLINE void map(int64_t n, const stored *x, stored *y, float (*f)(float))
 {
-	VEC_LOOP
-	for (int64_t i = 0; i < n; i++)
-		put(y, i, f(get(x, i)));
+	VEC_BLOCKS(n, i, count, { store_block(y + i, count, map_lanes(load_block(x + i, count, 0), f), false); });
 }
 
 INLINE void map_gradient(int64_t n, const stored *dy, const stored *saved, stored *dx, float (*slope)(float), bool acc)
 {
-	VEC_LOOP
-	for (int64_t i = 0; i < n; i++)
-		put_gradient(dx, i, get(dy, i) * slope(get(saved, i)), acc);
+	VEC_BLOCKS(n, i, count, {
+		lanes slopes = map_lanes(load_block(saved + i, count, 0), slope);
+		store_block(dx + i, count, load_block(dy + i, count, 0) * slopes, acc);
+	});
 }
 
 #define ACT(name, f, slope)                                                                                                    \
@@ -69,9 +75,8 @@ static void none_backward(int64_t n, const ck_stored *dy, const ck_stored *saved
 
 INLINE void add_stored(int64_t n, const stored *a, const stored *b, stored *y)
 {
-	VEC_LOOP
-	for (int64_t i = 0; i < n; i++)
-		put(y, i, get(a, i) + get(b, i));
+	VEC_BLOCKS(n, i, count,
+		   { store_block(y + i, count, load_block(a + i, count, 0) + load_block(b + i, count, 0), false); });
 }
 
 static void add(int64_t n, const ck_stored *a, const ck_stored *b, ck_stored *y)

@@ -231,6 +231,11 @@ INLINE lanes load_floats(const float *x, int64_t count, float pad)
 	return lanes_of(each);
 }
 
+INLINE void store_floats(float *y, int64_t count, lanes v)
+{
+	memcpy(y, &v, (size_t)count * sizeof(*y));
+}
+
 static void layer(int64_t rows, int64_t cols, float eps, const float *x, const float *gamma, const float *beta, ck_stored *out,
 		  ck_stored *stash, float *mean, float *rstd)
 {
@@ -245,16 +250,15 @@ static void layer(int64_t rows, int64_t cols, float eps, const float *x, const f
 			squares += centred * centred;
 		});
 		float s = 1.0f / sqrtf(sum_lanes(squares) * inverse + eps);
-		VEC_LOOP
-		for (int64_t c = 0; c < cols; c++)
-			put(y, c, (x[c] - m) * s * gamma[c] + beta[c]);
-		if (xhat) {
-			VEC_LOOP
-			for (int64_t c = 0; c < cols; c++)
-				put(xhat, row * cols + c, (x[c] - m) * s);
-		} else {
+		VEC_BLOCKS(cols, i, count, {
+			lanes normal = (load_floats(x + i, count, 0) - m) * s;
+			store_block(y + i, count, normal * load_floats(gamma + i, count, 0) + load_floats(beta + i, count, 0),
+				    false);
+			if (xhat)
+				store_block(xhat + row * cols + i, count, normal, false);
+		});
+		if (!xhat)
 			mean[row] = m;
-		}
 		rstd[row] = s;
 	}
 }
@@ -309,12 +313,11 @@ INLINE void layer_gradient_row(int64_t cols, const stored *dy, const ck_ln_saved
 		sum_x += g * load_normalised(saved, row, at + i, count, stashed);
 	});
 	float offset = sum_lanes(sum) / (float)cols, slope = sum_lanes(sum_x) / (float)cols, s = saved->rstd[row];
-	VEC_LOOP
-	for (int64_t c = 0; c < cols; c++) {
-		float g = get(dy, at + c) * gamma[c];
-		float gradient = s * (g - offset - normalised(saved, row, at + c, stashed) * slope);
-		dx[at + c] = acc ? dx[at + c] + gradient : gradient;
-	}
+	VEC_BLOCKS(cols, i, count, {
+		lanes g = load_block(dy + at + i, count, 0) * load_floats(gamma + i, count, 0);
+		lanes gradient = (g - offset - load_normalised(saved, row, at + i, count, stashed) * slope) * s;
+		store_floats(dx + at + i, count, acc ? load_floats(dx + at + i, count, 0) + gradient : gradient);
+	});
 }
 
 static void layer_gradient(int64_t rows, int64_t cols, const ck_stored *dy, const ck_ln_saved *saved, const float *gamma,
