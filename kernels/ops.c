@@ -41,7 +41,7 @@ const char *ck_op_kind_name(ck_op_kind kind)
 	return names[kind];
 }
 
-/* The dtype that input i must have: NULL, or text. */
+/* NULL, or the name of the dtype that input i must have. */
 static const char *wrong_dtype(const ck_op_desc *d, int i)
 {
 	const ck_op_entry *e = ck__op_entry(d->kind);

@@ -8,8 +8,8 @@
  * Tensor order per kind. M is the product of all leading extents; [..] is optional and present by attribute.
  *
  * Dtypes. `real` is the dtype of the graph's arithmetic (f32, or f64 for the reference backend). What is marked ' is stored in
- * real or, under mixed precision, in one of the 16-bit types; an op's marked tensors are all of the first one's dtype, but r, b of
- * ADD and y that such an r or b is added to may be real where the first is 16-bit. All else is real. Arithmetic, sums and
+ * real or, under mixed precision, in one of the 16-bit types, all of an op's marked tensors in the same; only an addend (r of LINEAR
+ * and DROPOUT, an operand of ADD) may be real where the rest is 16-bit, and then y is real. All else is real. Arithmetic, sums and
  * statistics are in real, whatever is stored; a result is rounded once, to nearest even.
  *
  *   kind       in                                          out             stash
@@ -55,8 +55,8 @@
  *
  * The backward of an op reads only what its contract says, plus the gradient of its output, and gives the gradient of each
  * input that needs one: written when acc[i] is false, added to when true. A gradient has its tensor's dtype, with one exception:
- * that of a weight (w of LINEAR and CONV2D) is real, and so is what enters the CAST that made a weight's 16-bit copy. Sums run in an order fixed by the shapes and the
- * number of threads alone, so that equal inputs give equal bits on every call.
+ * that of a weight (w of LINEAR and CONV2D) is real, and so is what enters the CAST that made a weight's 16-bit copy. Sums run in
+ * an order fixed by the shapes and the number of threads alone, so that equal inputs give equal bits on every call.
  */
 #ifndef CK_OPS_H
 #define CK_OPS_H

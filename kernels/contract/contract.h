@@ -16,10 +16,9 @@ typedef struct ck_op_entry {
 	const char *bias;  /* then comes this one, if attr.bias says so; NULL: the op has none */
 	bool residual;     /* and then "r", if attr.residual says so */
 	unsigned integer;  /* inputs that are i32 */
-	unsigned
-	    real; /* inputs that are real, as a bias always is; the others may be 16-bit as well, and are then all of one dtype, */
-	unsigned mixed;                                       /* but for these, which may be real even then; */
-	bool mixed_residual;                                  /* r likewise */
+	unsigned real;  /* inputs that are real; a bias always is. All others are stored in one dtype, real or 16-bit, but: */
+	unsigned mixed; /* these may be real where the first is 16-bit, and the other way round (ADD) */
+	bool mixed_residual;                                  /* r may be real where the first is 16-bit */
 	unsigned fixed;                                       /* inputs that have no gradient */
 	ck_status (*check)(const ck_attr *attr, ck_err *err); /* NULL: any attributes will do */
 	ck_status (*infer)(ck_op_desc *d, ck_err *err);       /* out[], stash[]; number and dtypes of inputs are checked */
