@@ -2,17 +2,17 @@
 
     python check_dump.py FILE …
 
-The models below are written from their papers and with PyTorch's own layers and autograd; nothing is ckbench's but the names in
-the file. Dropout takes the file's masks. All is computed in float64. A tensor's error is the norm of the difference
-over the norm of PyTorch's. A file of float64 (`--device ref`) must agree to 1e-10. A file of float32 is rounded, and deep networks
-with BatchNorm over few values make much of that: so PyTorch's own step in float32 is held against float64 as well, and the file may be
-off by four times as much as that is (or by 1e-5).
+The models below are written from their papers and with PyTorch's own layers and autograd; nothing is ckbench's but the names
+in the file. Dropout takes the file's masks. All is computed in float64. A tensor's error is the norm of the difference over
+the norm of PyTorch's. A file of float64 (`--device ref`) must agree to 1e-10. A file of float32 is rounded, and deep
+networks with BatchNorm over few values make much of that: so PyTorch's own step in float32 is held against float64 as well,
+and the file may be off by four times as much as that is (or by 1e-5).
 
-A file of mixed precision (`--amp`) is held against PyTorch's own autocast in the same way, tensor by tensor: it may be off by twice as
-much as that tensor is there, or by one rounding to 16 bits. Where rounding puts a ReLU's input on the other side of zero, a whole element
-of the gradient comes or goes, here or there by chance: so as much is allowed besides as it makes when all go whose input
-is within four roundings of zero. Logits must have the dtype that they have there, and the loss must be that of the file's own logits in
-float32. Exit status 1 when something is further off."""
+A file of mixed precision (`--amp`) is held against PyTorch's own autocast in the same way, tensor by tensor: it may be off
+by twice as much as that tensor is there, or by one rounding to 16 bits. Where rounding puts a ReLU's input on the other side
+of zero, a whole element of the gradient comes or goes, here or there by chance: so as much is allowed besides as it makes
+when all go whose input is within four roundings of zero. Logits must have the dtype that they have there, and the loss must
+be that of the file's own logits in float32. Exit status 1 when something is further off."""
 
 import argparse
 import json
@@ -208,7 +208,7 @@ def mlp(s):
 
 
 def run(tensors, metadata, dtype, amp=None, near=0.0):
-    """All that the step leaves behind, by kind and name in the file. amp: forward under autocast with this dtype. near: see OtherSide."""
+    """All that the step leaves behind, by kind and name in the file. amp: autocast's dtype. near: OtherSide's."""
     step = Step(tensors, metadata, dtype, near)
     model = {"mlp": mlp, "cnn": cnn, "transformer": transformer}[metadata["model"].split(":")[0]]
     with torch.autocast("cpu", amp, enabled=amp is not None):
