@@ -11,8 +11,8 @@ and the file may be off by four times as much as that is (or by 1e-5).
 A file of mixed precision (`--amp`) is held against PyTorch's own autocast in the same way, tensor by tensor: it may be off
 by twice as much as that tensor is there, or by one rounding to 16 bits. Where rounding puts a ReLU's input on the other side
 of zero, a whole element of the gradient comes or goes, here or there by chance: so as much is allowed besides as it makes
-when all go whose input is within four roundings of zero. Logits must have the dtype that they have there, and the loss must
-be that of the file's own logits in float32. Exit status 1 when something is further off."""
+when all go whose input is within four roundings of zero. Logits must be numbers of the 16-bit type, as they are there, and the
+loss must be that of the file's own logits in float32. Exit status 1 when something is further off."""
 
 import argparse
 import json
@@ -254,11 +254,11 @@ def limits(tensors, metadata, exact, amp):
 
 
 def check_loss(tensors, amp):
-    """Mixed precision: the loss is that of the file's 16-bit logits, and only its own arithmetic is rounded."""
+    """Mixed precision: logits hold 16-bit numbers, widened where no fusion is, and the loss is theirs but for its own rounding."""
     logits, loss = tensors["logits"], tensors["loss"]
     exact = F.cross_entropy(logits.double().flatten(0, -2), tensors["target"].flatten())
     off = abs(loss.item() / exact.item() - 1)
-    good = logits.dtype == amp and off < 1e-6
+    good = torch.equal(logits.to(amp).to(logits.dtype), logits) and off < 1e-6
     print(f"  logits are {str(logits.dtype)[6:]}, the loss is off theirs by {off:.1e}{'' if good else '  WRONG'}")
     return good
 
