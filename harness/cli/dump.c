@@ -80,10 +80,15 @@ static ck_status lay_out(dump *d, ck_err *err)
 	}
 	char *line = line_of(d);
 	/* "pt": as PyTorch has them, which its readers ask for */
-	const char *metadata[] = {
-	    "format", "pt",       "schema", CK_STEP_SCHEMA, "ckbench", CK_VERSION " (" CK_GIT ")",
-	    "model",  d->c.model, "plan",   d->plan->name,  "device",  d->cli->options.text[CK_OPTION_device],
-	    "line",   line,       NULL};
+	const char *metadata[] = {"format",  "pt",
+				  "schema",  CK_STEP_SCHEMA,
+				  "ckbench", CK_VERSION " (" CK_GIT ")",
+				  "model",   d->c.model,
+				  "plan",    d->plan->name,
+				  "device",  d->cli->options.text[CK_OPTION_device],
+				  "amp",     d->cli->options.text[CK_OPTION_amp],
+				  "line",    line,
+				  NULL};
 	ck_status status = ck_safetensors_lay_out(&d->file, metadata, err);
 	free(line);
 	return status;
@@ -324,7 +329,9 @@ const ck_command ck_command_dump = {
     .summary = "one training step as a safetensors file, to be checked elsewhere",
     .text = "Weights, buffers before and after the step, batch, dropout masks, logits, loss and every gradient. resnet18 and "
 	    "resnet50 bear torchvision's names and layouts, gpt2 Hugging Face's. Runs one checked step of plan none, or of "
-	    "the one that --plans names. With --load, weights, buffers, batch and masks come from such a file.",
+	    "the one that --plans names. With --load, weights, buffers, batch and masks come from such a file. With --amp, "
+	    "logits have the dtype in which the loss takes them, all else is as without; --load takes a file of any "
+	    "precision.",
     .takes = CK_TAKES_CASE | CK_TAKES(plans) | CK_TAKES(load) | CK_TAKES(out) | CK_TAKES(force) | CK_TAKES(quiet),
     .run = run,
 };

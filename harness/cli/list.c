@@ -1,8 +1,10 @@
 /* ckbench list: what can be named on the command line. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "harness/cli/cli.h"
+#include "harness/cli/device.h"
 #include "harness/cli/wrap.h"
 #include "harness/fault/fault.h"
 #include "harness/plan/planner.h"
@@ -66,8 +68,12 @@ static void list_devices(void)
 	static const char *const heads[] = {"<", "<"};
 	ck_columns c = ck_columns_new(2, heads);
 	for (const ck_backend *const *b = ck_backends; *b; b++) {
+		char *text = ck_device_text(*b);
 		ck_columns_add(&c, "%s", (*b)->name);
 		ck_columns_add(&c, "%s", (*b)->summary);
+		ck_columns_add(&c, "%s", "");
+		ck_columns_add(&c, "%s", text);
+		free(text);
 	}
 	ck_columns_print(&c, "  ", stdout);
 	ck_columns_free(&c);

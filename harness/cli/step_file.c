@@ -16,10 +16,16 @@ static const char *dtype_of(ck_dtype t)
 		return "F64";
 	case CK_F32:
 		return "F32";
+	case CK_BF16:
+		return "BF16";
+	case CK_F16:
+		return "F16";
 	case CK_I32:
 		return "I64";
-	default:
+	case CK_U8:
 		return "U8";
+	default:
+		abort(); /* a tensor has a dtype */
 	}
 }
 
@@ -166,9 +172,10 @@ static bool is_start(const ck_step_tensor *t)
 	return t->role == CK_STEP_VALUE || t->role == CK_STEP_MASK;
 }
 
+/* Logits are stored as a case's precision has them, and a step starts from the file of any: theirs may be of another dtype. */
 static bool same_form(const ck_step_tensor *t, const ck_safetensor *s)
 {
-	return strcmp(t->dtype, s->dtype) == 0 && t->shape.nd == s->nd &&
+	return (t->role == CK_STEP_LOGITS || strcmp(t->dtype, s->dtype) == 0) && t->shape.nd == s->nd &&
 	       memcmp(t->shape.d, s->d, (size_t)s->nd * sizeof *s->d) == 0;
 }
 

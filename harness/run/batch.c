@@ -127,13 +127,8 @@ static void put_image(struct ck__batch_source *s, int64_t n, int64_t e)
 	const ck__data *d = &s->data;
 	int64_t size = d->h * d->w * d->c;
 	const uint8_t *pixels = d->bytes + e * size;
-	for (int64_t i = 0; i < size; i++) {
-		double real = pixels[i] / d->white;
-		if (s->x.dtype == CK_F64)
-			((double *)s->x_data)[n * size + i] = real;
-		else
-			((float *)s->x_data)[n * size + i] = (float)real;
-	}
+	for (int64_t i = 0; i < size; i++)
+		ck_element_put(s->x.dtype, s->x_data, n * size + i, pixels[i] / d->white);
 	s->target_data[n] = d->labels[e];
 }
 

@@ -39,9 +39,11 @@ Test(commands, tell_what_they_are)
 	    {"ck list", "presets"},
 	    {"ck list models", "transformer"},
 	    {"ck list planners", "uniform:K"},
-	    {"ck list devices", "ref"},
+	    {"ck list devices", "(bf16, fp16: stored, float64 arithmetic)"},
+	    {"ck list devices", "(bf16: "},
 	    {"ck list faults", "statistics-twice"},
 	    {"ck env", "compiler"},
+	    {"ck env", "(bf16, fp16: stored, float64 arithmetic)"},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		outcome o = run_well(cases[i].command);

@@ -116,6 +116,23 @@ static const struct {
       {"mask/h.0.attn.attn_dropout", "U8 2x3x7x7"},
       {"mask/h.1.mlp.c_proj", "U8 2x7x24"}}},
     {MLP, 2 * 6 + 4 + 2, {{"fc1.weight", "F32 12x8"}, {"mask/fc2", "U8 6x12"}, {"logits", "F32 6x5"}}},
+    /* Mixed precision: master weights and their gradients, BatchNorm and the loss as without; logits as the loss takes them */
+    {RESNET18 " --amp bf16",
+     2 * 62 + 2 * 60 + 4,
+     {{"conv1.weight", "F32 8x3x7x7"},
+      {"grad/conv1.weight", "F32 8x3x7x7"},
+      {"after/layer4.1.bn2.running_var", "F32 64"},
+      {"input", "F32 2x3x64x64"},
+      {"logits", "BF16 2x10"},
+      {"loss", "F32"}}},
+    {GPT2 " --amp fp16",
+     2 * 28 + 4 + 7,
+     {{"transformer.wte.weight", "F32 50x24"},
+      {"grad/transformer.h.1.mlp.c_fc.weight", "F32 24x96"},
+      {"mask/h.0.attn.attn_dropout", "U8 2x3x7x7"},
+      {"logits", "F16 2x7x50"}}},
+    {MLP " --amp bf16 --no-fusion", 2 * 6 + 4 + 2, {{"grad/fc1.weight", "F32 12x8"}, {"logits", "F32 6x5"}}},
+    {MLP " --amp fp16 --device ref", 2 * 6 + 4 + 2, {{"fc1.weight", "F64 12x8"}, {"logits", "F16 6x5"}, {"loss", "F64"}}},
 };
 
 Test(dump, structure)
@@ -126,8 +143,12 @@ Test(dump, structure)
 		ck_safetensors f = read_file(&o, "a");
 		cr_expect(f.n == structures[i].n, "%s: %d tensors, not %d", command, f.n, structures[i].n);
 		cr_expect(f.data % 64 == 0 && !*o.out, "%s: %s", command, o.out);
-		cr_expect(strstr(f.file + 8, "\"schema\":\"ckbench-step/1\"") && strstr(f.file + 8, "\"plan\":\"none\""), "%s",
-			  command);
+		const char *amp = strstr(command, " --amp ");
+		char *says = ck_text("\"amp\":\"%.*s\"", amp ? 4 : 3, amp ? amp + strlen(" --amp ") : "off");
+		cr_expect(strstr(f.file + 8, "\"schema\":\"ckbench-step/1\"") && strstr(f.file + 8, "\"plan\":\"none\"") &&
+			      strstr(f.file + 8, says),
+			  "%s", command);
+		free(says);
 		for (int k = 0; structures[i].has[k].name; k++) {
 			const ck_safetensor *t = tensor(&f, structures[i].has[k].name);
 			char *form = ck_safetensor_text(t->dtype, t->nd, t->d);
@@ -199,26 +220,35 @@ Test(dump, layout)
 }
 
 /* The loss is the cross-entropy of the logits, and BatchNorm has counted one step. */
-Test(dump, is_one_step)
+static void check_one_step(const char *amp, ck_dtype t)
 {
-	outcome o = run_well("ck dump " RESNET18 " --out a");
+	char *command = ck_text("ck dump " RESNET18 " --amp %s --out a", amp);
+	outcome o = run_well(command);
 	ck_safetensors f = read_file(&o, "a");
-	const float *logits = data(&f, "logits");
+	const void *logits = data(&f, "logits");
 	const int64_t *target = data(&f, "target");
 	double loss = 0;
 	for (int n = 0; n < 2; n++) {
 		double sum = 0;
 		for (int c = 0; c < 10; c++)
-			sum += exp((double)logits[10 * n + c]);
-		loss += (log(sum) - (double)logits[10 * n + target[n]]) / 2;
+			sum += exp(ck_element_get(t, logits, 10 * n + c));
+		loss += (log(sum) - ck_element_get(t, logits, 10 * n + target[n])) / 2;
 	}
 	double said = (double)*(float *)data(&f, "loss");
-	cr_expect(fabs(loss - said) < 1e-5 * said, "loss %.9g, of the logits %.9g", said, loss);
+	cr_expect(fabs(loss - said) < 1e-6 * said, "%s: loss %.9g, of the logits %.9g", command, said, loss);
 	cr_expect(*(int64_t *)data(&f, "bn1.num_batches_tracked") == 0);
 	cr_expect(*(int64_t *)data(&f, "after/bn1.num_batches_tracked") == 1);
 	cr_expect(*(float *)data(&f, "bn1.running_var") == 1 && *(float *)data(&f, "after/bn1.running_var") != 1);
 	ck_safetensors_free(&f);
 	outcome_free(&o);
+	free(command);
+}
+
+Test(dump, is_one_step)
+{
+	check_one_step("off", CK_F32);
+	check_one_step("bf16", CK_BF16);
+	check_one_step("fp16", CK_F16);
 }
 
 /* ---- sameness ------------------------------------------------------------------------------------------------------------ */
@@ -232,6 +262,10 @@ static const char *const models[] = {
     MLP " --device ref",
     GPT2 " --device ref",
     "cnn:depth=11,width=4,image=32,batch=2,dropout=0.3",
+    MLP " --amp bf16",
+    RESNET50 " --amp fp16",
+    GPT2 " --amp bf16",
+    GPT2 " --amp fp16 --device ref",
 };
 enum { MODELS = sizeof models / sizeof *models };
 
@@ -270,6 +304,27 @@ Test(dump, takes_back_the_masks_of_a_running_generator)
 {
 	compare_after("ck dump " GPT2 " --rng stateful --plans uniform:2 --out a && ck dump " GPT2 " --load a --out b");
 	compare_after("ck dump " MLP " --rng stateful --device ref --out a && ck dump " MLP " --device ref --load a --out b");
+}
+
+/* A step starts from the file of any precision: there and back again through another's file, it is as it was. */
+Test(dump, takes_the_file_of_another_precision)
+{
+	static const char *const mixed[] = {MLP, RESNET50, GPT2, GPT2 " --device ref"};
+	static const char *const amps[] = {"bf16", "fp16"};
+	for (size_t i = 0; i < sizeof mixed / sizeof *mixed; i++)
+		for (size_t k = 0; k < sizeof amps / sizeof *amps; k++) {
+			const char *m = mixed[i];
+			char *command = ck_text("ck dump %s --out a && ck dump %s --amp %s --load a --out c && "
+						"ck dump %s --seed 9 --load c --out b && ! cmp -s a c",
+						m, m, amps[k], m);
+			compare_after(command);
+			free(command);
+			command = ck_text("ck dump %s --amp %s --out a && ck dump %s --load a --out c && "
+					  "ck dump %s --seed 9 --amp %s --load c --out b",
+					  m, amps[k], m, m, amps[k]);
+			compare_after(command);
+			free(command);
+		}
 }
 
 /* With every unit of the last hidden layer dropped, the logits are the last bias and nothing before it has a gradient. */

@@ -41,7 +41,9 @@ Test(safetensors, reads_what_it_wrote)
 		ck_shape shape;
 		size_t at;
 	} cases[] = {
-	    {"bytes", "U8", "U8 3", {1, {3}}, 36},
+	    {"bytes", "U8", "U8 3", {1, {3}}, 46},
+	    {"brain", "BF16", "BF16 2", {1, {2}}, 36},
+	    {"half", "F16", "F16 3x1", {2, {3, 1}}, 40},
 	    {"a", "F32", "F32 2x2", {2, {2, 2}}, 20},
 	    {"count", "I64", "I64", {0, {0}}, 0},
 	    {"wide", "F64", "F64 1x1x1x1", {4, {1, 1, 1, 1}}, 8},
@@ -58,7 +60,7 @@ Test(safetensors, reads_what_it_wrote)
 		f.file[f.data + i] = (char)i;
 	uint64_t length;
 	memcpy(&length, f.file, sizeof length);
-	cr_expect(length == f.data - 8 && f.data % 64 == 0 && f.file[8] == '{' && f.bytes - f.data == 39);
+	cr_expect(length == f.data - 8 && f.data % 64 == 0 && f.file[8] == '{' && f.bytes - f.data == 49);
 	char *path = temporary();
 	write_bytes(path, f.file, f.bytes);
 	cr_assert(ck_safetensors_read(&g, path, &err) == CK_OK, "%s", err.text);

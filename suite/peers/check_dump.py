@@ -2,11 +2,17 @@
 
     python check_dump.py FILE …
 
-The models below are written from their papers and with PyTorch's own layers and autograd; nothing is ckbench's but the names in
-the file. Dropout takes the file's masks. All is computed in float64. A tensor's error is the norm of the difference
-over the norm of PyTorch's. A file of float64 (`--device ref`) must agree to 1e-10. A file of float32 is rounded, and deep networks
-with BatchNorm over few values make much of that: so PyTorch's own step in float32 is held against float64 as well, and the file may be
-off by four times as much as that is (or by 1e-5). Exit status 1 when something is further off."""
+The models below are written from their papers and with PyTorch's own layers and autograd; nothing is ckbench's but the names
+in the file. Dropout takes the file's masks. All is computed in float64. A tensor's error is the norm of the difference over
+the norm of PyTorch's. A file of float64 (`--device ref`) must agree to 1e-10. A file of float32 is rounded, and deep
+networks with BatchNorm over few values make much of that: so PyTorch's own step in float32 is held against float64 as well,
+and the file may be off by four times as much as that is (or by 1e-5).
+
+A file of mixed precision (`--amp`) is held against PyTorch's own autocast in the same way, tensor by tensor: it may be off
+by twice as much as that tensor is there, or by one rounding to 16 bits. Where rounding puts a ReLU's input on the other side
+of zero, a whole element of the gradient comes or goes, here or there by chance: so as much is allowed besides as it makes
+when all go whose input is within four roundings of zero. Logits must be numbers of the 16-bit type, as they are there, and the
+loss must be that of the file's own logits in float32. Exit status 1 when something is further off."""
 
 import argparse
 import json
@@ -16,7 +22,16 @@ import sys
 import torch
 import torch.nn.functional as F
 
-DTYPES = {"F64": torch.float64, "F32": torch.float32, "I64": torch.int64, "U8": torch.uint8}
+DTYPES = {
+    "F64": torch.float64,
+    "F32": torch.float32,
+    "BF16": torch.bfloat16,
+    "F16": torch.float16,
+    "I64": torch.int64,
+    "U8": torch.uint8,
+}
+# The metadata's amp: what autocast takes.
+AMP = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 def read(path):
@@ -34,10 +49,24 @@ def read(path):
     return tensors, metadata
 
 
+class OtherSide(torch.autograd.Function):
+    """ReLU; its gradient as if inputs within `near` root mean squares of zero lay on the other side of it."""
+
+    @staticmethod
+    def forward(ctx, x, near):
+        ctx.save_for_backward((x > 0) ^ (x.abs() < near * x.square().mean().sqrt()))
+        return F.relu(x)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * ctx.saved_tensors[0], None
+
+
 class Step:
     """The file's tensors as a model's own: weights require gradients, buffers may change, masks drop."""
 
-    def __init__(self, tensors, metadata, dtype):
+    def __init__(self, tensors, metadata, dtype, near=0.0):
+        self.near = near
         real = lambda t: t.to(dtype) if t.is_floating_point() else t
         self.file = {name: real(t) for name, t in tensors.items()}
         self.weights = {n[5:]: self.file[n[5:]].clone().requires_grad_() for n in tensors if n.startswith("grad/")}
@@ -60,6 +89,9 @@ class Step:
                 return x * mask / (1 - float(self.settings["dropout"]))
         return x
 
+    def relu(self, x):
+        return OtherSide.apply(x, self.near) if self.near else F.relu(x)
+
     def linear(self, x, name):
         return F.linear(x, self[name + ".weight"], self[name + ".bias"])
 
@@ -81,20 +113,20 @@ VGG = {11: (1, 1, 2, 2, 2), 13: (2, 2, 2, 2, 2), 16: (2, 2, 3, 3, 3), 19: (2, 2,
 
 
 def basic(s, x, p, stride):
-    x = F.relu(s.batchnorm(s.conv(x, p + "conv1", stride), p + "bn1"))
+    x = s.relu(s.batchnorm(s.conv(x, p + "conv1", stride), p + "bn1"))
     return s.batchnorm(s.conv(x, p + "conv2"), p + "bn2")
 
 
 def bottleneck(s, x, p, stride):
-    x = F.relu(s.batchnorm(s.conv(x, p + "conv1"), p + "bn1"))
-    x = F.relu(s.batchnorm(s.conv(x, p + "conv2", stride), p + "bn2"))
+    x = s.relu(s.batchnorm(s.conv(x, p + "conv1"), p + "bn1"))
+    x = s.relu(s.batchnorm(s.conv(x, p + "conv2", stride), p + "bn2"))
     return s.batchnorm(s.conv(x, p + "conv3"), p + "bn3")
 
 
 def residual(s, x, depth):
     small = depth not in BLOCKS
     groups = BLOCKS.get(depth) or ((depth - 2) // 6,) * 3
-    x = F.relu(s.batchnorm(s.conv(x, "conv1", 1 if small else 2), "bn1"))
+    x = s.relu(s.batchnorm(s.conv(x, "conv1", 1 if small else 2), "bn1"))
     if not small:
         x = F.max_pool2d(x, 3, 2, 1)
     for group, blocks in enumerate(groups, 1):
@@ -103,18 +135,18 @@ def residual(s, x, depth):
             around = x
             if p + "downsample.0.weight" in s.weights:
                 around = s.batchnorm(s.conv(x, p + "downsample.0", stride), p + "downsample.1")
-            x = F.relu((basic if depth in (18, 34) or small else bottleneck)(s, x, p, stride) + around)
+            x = s.relu((basic if depth in (18, 34) or small else bottleneck)(s, x, p, stride) + around)
     return s.linear(s.drop(x.mean((2, 3)), "dropout"), "fc")
 
 
 def plain(s, x, depth):
     for group, convolutions in enumerate(VGG[depth], 1):
         for i in range(1, convolutions + 1):
-            x = F.relu(s.batchnorm(s.conv(x, f"conv{group}_{i}"), f"bn{group}_{i}"))
+            x = s.relu(s.batchnorm(s.conv(x, f"conv{group}_{i}"), f"bn{group}_{i}"))
         x = F.max_pool2d(x, 2)
     x = x.permute(0, 2, 3, 1).flatten(1)  # fc6's columns are in that order
     for i in (6, 7):
-        x = s.drop(F.relu(s.linear(x, f"fc{i}")), f"drop{i}", f"fc{i}")
+        x = s.drop(s.relu(s.linear(x, f"fc{i}")), f"drop{i}", f"fc{i}")
     return s.linear(x, "fc8")
 
 
@@ -127,8 +159,9 @@ def cnn(s):
 
 
 def conv1d(s, x, name):
-    """Hugging Face's Conv1D: a linear layer whose weight is (in, out)."""
-    return x @ s[name + ".weight"] + s[name + ".bias"]
+    """Hugging Face's Conv1D: a linear layer whose weight is (in, out). One addmm, as there, so that autocast sees one op."""
+    y = torch.addmm(s[name + ".bias"], x.flatten(0, -2), s[name + ".weight"])
+    return y.view(*x.shape[:-1], -1)
 
 
 def layernorm(s, x, name):
@@ -166,7 +199,7 @@ def mlp(s):
     gelu = {"gelu": "tanh", "gelu-erf": "none"}.get(s.settings["activation"])
     for i in range(1, layers):
         x = s.linear(x, f"fc{i}")
-        x = F.gelu(x, approximate=gelu) if gelu else F.relu(x)
+        x = F.gelu(x, approximate=gelu) if gelu else s.relu(x)
         x = s.drop(x, f"fc{i}.dropout", f"fc{i}")
     return s.linear(x, f"fc{layers}")
 
@@ -174,11 +207,13 @@ def mlp(s):
 # ---- comparing ------------------------------------------------------------------------------------------------------------
 
 
-def run(tensors, metadata, dtype):
-    """All that the step leaves behind, by kind and name in the file."""
-    step = Step(tensors, metadata, dtype)
-    logits = {"mlp": mlp, "cnn": cnn, "transformer": transformer}[metadata["model"].split(":")[0]](step)
-    loss = F.cross_entropy(logits.flatten(0, -2), step.file["target"].flatten())
+def run(tensors, metadata, dtype, amp=None, near=0.0):
+    """All that the step leaves behind, by kind and name in the file. amp: autocast's dtype. near: OtherSide's."""
+    step = Step(tensors, metadata, dtype, near)
+    model = {"mlp": mlp, "cnn": cnn, "transformer": transformer}[metadata["model"].split(":")[0]]
+    with torch.autocast("cpu", amp, enabled=amp is not None):
+        logits = model(step)
+        loss = F.cross_entropy(logits.flatten(0, -2), step.file["target"].flatten())
     loss.backward()
     result = {"loss": {"loss": loss.detach()}, "logits": {"logits": logits.detach()}}
     result["gradients"] = {"grad/" + n: w.grad for n, w in step.weights.items()}
@@ -204,27 +239,65 @@ def errors(ours, theirs):
     return found
 
 
+def limits(tensors, metadata, exact, amp):
+    """How far off each tensor of each kind may be, and how far off PyTorch's own step in the file's precision is."""
+    if tensors["loss"].dtype == torch.float64 and not amp:
+        return {kind: {name: 1e-10 for name in of_kind} for kind, of_kind in exact.items()}, {}
+    rounded = run(tensors, metadata, torch.float32, amp)[0]
+    own = {kind: errors(rounded[kind], of_kind) for kind, of_kind in exact.items()}
+    if not amp:
+        return {k: dict.fromkeys(e, max(1e-5, 4 * max(e.values()))) for k, e in own.items()}, own
+    rounding = torch.finfo(amp).eps / 2
+    other_side = run(tensors, metadata, torch.float64, near=4 * rounding)[0]
+    chance = {kind: errors(other_side[kind], exact[kind]) for kind in own}
+    return {k: {n: max(rounding, 2 * e[n]) + chance[k][n] for n in e} for k, e in own.items()}, own
+
+
+def check_loss(tensors, amp):
+    """Mixed precision: logits hold 16-bit numbers, widened where no fusion is, and the loss is theirs but for its own rounding."""
+    logits, loss = tensors["logits"], tensors["loss"]
+    exact = F.cross_entropy(logits.double().flatten(0, -2), tensors["target"].flatten())
+    off = abs(loss.item() / exact.item() - 1)
+    good = torch.equal(logits.to(amp).to(logits.dtype), logits) and off < 1e-6
+    print(f"  logits are {str(logits.dtype)[6:]}, the loss is off theirs by {off:.1e}{'' if good else '  WRONG'}")
+    return good
+
+
+def middle(errors_of_kind):
+    return sorted(errors_of_kind.values())[len(errors_of_kind) // 2]
+
+
+def check_kind(kind, found, allowed, own, amp):
+    """Prints a line; whether every tensor of the kind is within its limit."""
+    largest, nearest = max(found, key=found.get), max(found, key=lambda n: found[n] / allowed[n])
+    fine = found[nearest] <= allowed[nearest]
+    text = f"largest error {found[largest]:.1e} ({largest})"
+    if own:
+        text += f", PyTorch's {'under autocast' if amp else 'in float32'} {max(own.values()):.1e}"
+    if amp and len(found) > 1:
+        text += f"; median {middle(found):.1e}, {middle(own):.1e}"
+    if amp or not fine:
+        text += f"; nearest to its limit: {nearest}, {found[nearest]:.1e} of {allowed[nearest]:.1e}"
+    print(f"  {kind:9} {len(found):4}: {text}{'' if fine else '  WRONG'}")
+    return fine
+
+
 def check(path):
     tensors, metadata = read(path)
+    amp = AMP.get(metadata.get("amp"))
     exact, masks_used = run(tensors, metadata, torch.float64)
+    exact = {kind: of_kind for kind, of_kind in exact.items() if of_kind}
+    allowed, own = limits(tensors, metadata, exact, amp)
     masks = {n for n in tensors if n.startswith("mask/")}
-    single = tensors["loss"].dtype == torch.float32
-    rounded = run(tensors, metadata, torch.float32)[0] if single else None
-    print(f"{path}: {metadata['model']}, plan {metadata['plan']}")
+    print(f"{path}: {metadata['model']}, plan {metadata['plan']}{', amp ' + metadata['amp'] if amp else ''}")
     print(f"  {len(tensors)} tensors, {len(masks)} masks, loss {exact['loss']['loss']:.9g}")
     good = masks == masks_used
     if not good:
         print(f"  WRONG: masks that nothing here takes: {sorted(masks - masks_used)}")
+    if amp:
+        good = check_loss(tensors, amp) and good
     for kind, theirs in exact.items():
-        if not theirs:
-            continue
-        found = errors(tensors, theirs)
-        own = errors(rounded[kind], theirs) if single else {}
-        worst, floor = max(found, key=found.get), max(own.values(), default=0)
-        fine = found[worst] <= (max(1e-5, 4 * floor) if single else 1e-10)
-        good = good and fine
-        beside = f", PyTorch's in float32 {floor:.1e}" if single else ""
-        print(f"  {kind:9} {len(found):4}: largest error {found[worst]:.1e} ({worst}){beside}{'' if fine else '  WRONG'}")
+        good = check_kind(kind, errors(tensors, theirs), allowed[kind], own.get(kind), amp) and good
     return good
 
 

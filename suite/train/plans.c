@@ -24,6 +24,20 @@ static bench open_training(const char *model, const char *device, int threads, c
 	return b;
 }
 
+/* As --amp has it; without with CK_DTYPE_NONE. */
+static bench open_mixed(const char *model, int threads, ck_dtype low, const ck_optimizer *o)
+{
+	ck_settings s = {0};
+	ck_graph *g;
+	ck_err err = {""};
+	cr_assert(ck_settings_read(&s, model, &err) == CK_OK, "%s", err.text);
+	s.options.low = low;
+	cr_assert(ck_model_build(&s, CK_F32, &g, &err) == CK_OK, "%s: %s", model, err.text);
+	bench b = bench_open(g, "cpu", threads, 1);
+	ck_session_train(b.session, o);
+	return b;
+}
+
 static ck_program *program_of(const bench *b, const char *plan)
 {
 	ck_schedule s = bench_plan(b, plan);
@@ -79,13 +93,15 @@ static const struct {
     {"transformer:layers=3,width=32,heads=4,seq=12,vocab=40,batch=3,dropout=0.1", {"stages", "uniform:2", "blocks:1", NULL}},
 };
 
-static void check_cases(int threads)
+static const char *const amps[] = {[CK_DTYPE_NONE] = "off", [CK_BF16] = "bf16", [CK_F16] = "fp16"};
+
+static void check_cases(int threads, ck_dtype low)
 {
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
 		for (int k = 0; k < OPTIMIZERS; k++) {
-			printf("# ckbench train %s --optimizer %s --threads %d\n", cases[i].model,
-			       ck_optimizer_name(optimizers[k].kind), threads);
-			bench b = open_training(cases[i].model, "cpu", threads, &optimizers[k]);
+			printf("# ckbench train %s --optimizer %s --threads %d --amp %s\n", cases[i].model,
+			       ck_optimizer_name(optimizers[k].kind), threads, amps[low]);
+			bench b = open_mixed(cases[i].model, threads, low, &optimizers[k]);
 			ck_course baseline, c;
 			check_plan(&b, cases[i].model, "none", NULL, &baseline);
 			for (const char *const *plan = cases[i].plans; *plan; plan++) {
@@ -103,17 +119,27 @@ static void check_cases(int threads)
 
 Test(plans, one_thread, .timeout = 120)
 {
-	check_cases(1);
+	check_cases(1, CK_DTYPE_NONE);
 }
 
 Test(plans, two_threads, .timeout = 120)
 {
-	check_cases(2);
+	check_cases(2, CK_DTYPE_NONE);
 }
 
 Test(plans, four_threads, .timeout = 120)
 {
-	check_cases(4);
+	check_cases(4, CK_DTYPE_NONE);
+}
+
+Test(plans, bf16, .timeout = 120)
+{
+	check_cases(2, CK_BF16);
+}
+
+Test(plans, fp16, .timeout = 120)
+{
+	check_cases(2, CK_F16);
 }
 
 /* Float32 on cpu stays near float64 on ref for a few steps: both do the same sums. */
@@ -191,6 +217,31 @@ Test(plans, every_step_is_another)
 	}
 }
 
+/* Parameters are float32 under mixed precision: steps that 16 bits would round away add up in every one of them. */
+Test(plans, master_weights_take_small_steps)
+{
+	static const ck_optimizer small = {CK_ADAMW, .lr = 1e-6, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8};
+	for (ck_dtype low = CK_BF16; low <= CK_F16; low++)
+		for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+			bench b = open_mixed(cases[i].model, 1, low, &small);
+			ck_err err = {""};
+			ck_program *p = program_of(&b, "uniform:2");
+			ck_course c;
+			for (int v = 0; v < b.graph->nvalues; v++)
+				cr_expect(b.graph->values[v].kind != CK_PARAM || b.graph->values[v].dtype == CK_F32,
+					  "%s --amp %s: %s", cases[i].model, amps[low], b.graph->values[v].name);
+			cr_assert(train(&b, p, NULL, STEPS, NULL, &c, &err) == CK_OK, "%s", err.text);
+			for (int step = 1; step < STEPS; step++)
+				for (int k = 0; k < c.tensors - 1; k++) /* not the random stream: a case may have no dropout */
+					cr_expect(c.tensor[step][k] != c.tensor[step - 1][k],
+						  "%s --amp %s: step %d left tensor %d as it was", cases[i].model, amps[low],
+						  step + 1, k);
+			ck_course_free(&c);
+			ck_program_free(p);
+			bench_close(&b);
+		}
+}
+
 Test(plans, divergence_is_told)
 {
 	ck_optimizer wild = {CK_SGD, .lr = 1000};
@@ -241,25 +292,38 @@ Test(learning, digits, .timeout = 300)
 		const char *model;
 		int steps;
 		ck_optimizer optimizer;
+		ck_dtype low; /* CK_DTYPE_NONE: no mixed precision */
 	} learners[] = {
 	    {"mlp:layers=3,width=64,batch=64",
 	     300,
-	     {CK_ADAMW, .lr = 2e-3, .weight_decay = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8}},
-	    {"mlp:layers=3,width=64,batch=64", 500, {CK_SGD, .lr = 0.1, .momentum = 0.9}},
+	     {CK_ADAMW, .lr = 2e-3, .weight_decay = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8},
+	     CK_DTYPE_NONE},
+	    {"mlp:layers=3,width=64,batch=64", 500, {CK_SGD, .lr = 0.1, .momentum = 0.9}, CK_DTYPE_NONE},
 	    {"cnn:depth=20,image=8,channels=1,width=8,classes=10,batch=64",
 	     200,
-	     {CK_ADAMW, .lr = 3e-3, .weight_decay = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8}},
+	     {CK_ADAMW, .lr = 3e-3, .weight_decay = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8},
+	     CK_DTYPE_NONE},
+	    {"mlp:layers=3,width=64,batch=64",
+	     300,
+	     {CK_ADAMW, .lr = 2e-3, .weight_decay = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8},
+	     CK_BF16},
+	    {"mlp:layers=3,width=64,batch=64", 500, {CK_SGD, .lr = 0.1, .momentum = 0.9}, CK_F16},
+	    {"cnn:depth=20,image=8,channels=1,width=8,classes=10,batch=64",
+	     200,
+	     {CK_ADAMW, .lr = 3e-3, .weight_decay = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8},
+	     CK_BF16},
 	};
 	for (size_t i = 0; i < sizeof learners / sizeof *learners; i++) {
 		ck_err err = {""};
-		bench b = open_training(learners[i].model, "cpu", 2, &learners[i].optimizer);
+		bench b = open_mixed(learners[i].model, 2, learners[i].low, &learners[i].optimizer);
 		ck_program *p = program_of(&b, "stages");
 		ck_batch *batch = NULL;
 		ck_course c;
 		cr_assert(ck_batch_open(b.graph, "digits", b.seed, &batch, &err) == CK_OK, "%s", err.text);
 		cr_assert(train(&b, p, batch, learners[i].steps, NULL, &c, &err) == CK_OK, "%s", err.text);
-		cr_expect(c.accuracy > 0.95 && c.accuracy <= 1, "%s with %s: accuracy %.4f after %d steps", learners[i].model,
-			  ck_optimizer_name(learners[i].optimizer.kind), c.accuracy, c.steps);
+		cr_expect(c.accuracy > 0.95 && c.accuracy <= 1, "%s with %s, amp %s: accuracy %.4f after %d steps",
+			  learners[i].model, ck_optimizer_name(learners[i].optimizer.kind), amps[learners[i].low], c.accuracy,
+			  c.steps);
 		cr_expect(c.accuracy_steps == batch->batches && c.rows == 64);
 		cr_expect(c.loss[c.steps - 1] < 0.3 * c.loss[0], "%s: loss from %g to %g", learners[i].model, c.loss[0],
 			  c.loss[c.steps - 1]);
