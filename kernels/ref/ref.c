@@ -53,7 +53,7 @@ static void ref_close(ck_device *device)
 static const char *ref_describe(ck_device *device)
 {
 	(void)device;
-	return "reference: plain C loops, float64 (bf16, fp16: stored, float64 arithmetic)";
+	return "reference: plain C loops, float64 (bf16, fp16: stored, float64 arithmetic), 1 thread";
 }
 
 static int ref_threads(ck_device *device)
