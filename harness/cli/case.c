@@ -126,9 +126,9 @@ char *ck_case_line(const ck_case *c, const char *command, const char *more)
 	const char *words[] = {"ckbench", command, c->model, "--device", o->text[CK_OPTION_device]};
 	char *begin = ck_shell_line(sizeof words / sizeof *words, words);
 	char *line = ck_text("%s --threads %d --seed %llu", begin, c->backend->threads(c->device), (unsigned long long)c->seed);
-	static const ck_option others[] = {CK_OPTION_amp, CK_OPTION_rng, CK_OPTION_data, CK_OPTION_no_fusion};
-	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-		line = with_words(line, ck_option_line(o, others[i]));
+	for (int k = 0; k < CK_OPTIONS; k++)
+		if (CK_CASE_GIVEN >> k & 1)
+			line = with_words(line, ck_option_line(o, (ck_option)k));
 	free(begin);
 	return with_words(line, ck_text("%s", more));
 }

@@ -27,6 +27,10 @@ typedef struct ck_case {
 ck_status ck_case_open(const ck_cli *cli, bool input_grad, ck_case *c, ck_err *err);
 void ck_case_close(ck_case *c);
 
+/* The options of a case that are passed on as they were given: the others stand in the model's text (dropout), or are told as what
+ * came of them. */
+#define CK_CASE_GIVEN (CK_TAKES_CASE & ~(CK_TAKES(device) | CK_TAKES(threads) | CK_TAKES(seed) | CK_TAKES(dropout)))
+
 /* What ck_memory_init takes as the batch. */
 const void *const *ck_case_batch(const ck_case *c);
 /* The command line that does the same again, every setting named; for `command`, followed by `more` ("" for nothing). Fresh

@@ -58,8 +58,10 @@ const ck_command ck_command_peak = {
 
 /* ---- its parent ---------------------------------------------------------------------------------------------------------- */
 
+enum { MOST_WORDS = 16 + 2 * CK_OPTIONS };
+
 /* Its argument vector, NULL-terminated; the texts of the numbers are the caller's. */
-static void child_arguments(const ck_job *j, const char *plan, char *threads, char *seed, const char *argv[24])
+static void child_arguments(const ck_job *j, const char *plan, char *threads, char *seed, const char *argv[MOST_WORDS])
 {
 	const ck_options *o = &j->cli->options;
 	bool file = strncmp(plan, "schedule:", strlen("schedule:")) == 0;
@@ -75,14 +77,13 @@ static void child_arguments(const ck_job *j, const char *plan, char *threads, ch
 	argv[n++] = seed;
 	argv[n++] = file ? "--schedule" : "--plans";
 	argv[n++] = file ? plan + strlen("schedule:") : plan;
-	if (o->given[CK_OPTION_data]) {
-		argv[n++] = "--data";
-		argv[n++] = o->text[CK_OPTION_data];
+	for (int k = 0; k < CK_OPTIONS; k++) {
+		if (!(CK_CASE_GIVEN >> k & 1) || !o->given[k])
+			continue;
+		argv[n++] = ck_option_name((ck_option)k);
+		if (o->text[k])
+			argv[n++] = o->text[k];
 	}
-	if (o->given[CK_OPTION_no_fusion])
-		argv[n++] = "--no-fusion";
-	argv[n++] = "--rng";
-	argv[n++] = o->text[CK_OPTION_rng];
 	argv[n] = NULL;
 }
 
@@ -118,7 +119,7 @@ ck_status ck_peak_measure(ck_job *j, int i, ck_err *err)
 {
 	ck_point *p = &j->result->points[i];
 	char *threads = ck_text("%d", j->result->device.threads), *seed = ck_text("%llu", (unsigned long long)j->c.seed);
-	const char *argv[24];
+	const char *argv[MOST_WORDS];
 	int ends[2];
 	pid_t child;
 	child_arguments(j, p->plan, threads, seed, argv);
