@@ -447,7 +447,7 @@ static void must(dnnl_status_t status, const char *what)
 
 static void convert(const ck_dnnl *d, const ck_step *s, const void *tensor, void *workspace)
 {
-	float *wide = (float *)((char *)workspace + s->offset);
+	void *wide = (char *)workspace + s->offset; /* float32 */
 	if (s->back)
 		ck__stage_narrow(d->vec, d->threads, &s->view, wide, (void *)tensor);
 	else

@@ -54,7 +54,7 @@ typedef struct ck_prim ck_prim; /* not for two threads at once: the pointers of 
 /* Primitives are made for, and run with, this number of OpenMP threads. */
 ck_status ck__dnnl_open(int threads, const ck_vec_set *vec, ck_dnnl **dnnl, ck_err *err);
 void ck__dnnl_close(ck_dnnl *dnnl); /* NULL is fine */
-/* "oneDNN 2.6.3 (bf16 products: brg:avx512_core_bf16_amx_bf16, f16: stored, f32 arithmetic)" */
+/* "oneDNN 2.6.3 (bf16: brg:avx512_core_amx_bf16; fp16: stored, float32 arithmetic)" */
 void ck__dnnl_describe(ck_dnnl *dnnl, char *text, size_t size);
 
 ck_status ck__prim_matmul(ck_dnnl *dnnl, const ck_matmul *m, ck_prim **prim, ck_err *err);

@@ -78,7 +78,7 @@ static size_t widened_bytes(const ck_tensor_desc *t)
  * it may be added to, or be written in parts.) */
 static void *widen(const ck_tensor_desc *t, const void *tensor, bool read, char **at)
 {
-	double *wide = (double *)*at;
+	double *wide = (void *)*at;
 	if (!tensor || !widened(t->dtype))
 		return (void *)tensor;
 	*at += widened_bytes(t);
