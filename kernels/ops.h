@@ -79,9 +79,9 @@
 	X(MAXPOOL, "maxpool")                                                                                                  \
 	X(AVGPOOL, "avgpool")                                                                                                  \
 	X(FLATTEN, "flatten")                                                                                                  \
-	X(CAST, "cast")                                                                                                        \
 	X(XENT, "xent")                                                                                                        \
-	X(TALLY, "tally")
+	X(TALLY, "tally")                                                                                                      \
+	X(CAST, "cast")
 
 typedef enum ck_op_kind {
 #define X(name, text) CK_##name,

@@ -12,6 +12,13 @@ typedef enum ck_dtype { CK_DTYPE_NONE, CK_F64, CK_F32, CK_BF16, CK_F16, CK_I32, 
 size_t ck_dtype_size(ck_dtype t);
 const char *ck_dtype_name(ck_dtype t); /* "f64", "f32", "bf16", "f16", "i32", "u8" */
 
+/* What a graph's digest takes for it. Schedules and records name their graphs by the digest, so that this never changes: f64 is 0, as
+ * it was before there was CK_DTYPE_NONE. */
+static inline int ck_dtype_number(ck_dtype t)
+{
+	return (int)t - 1;
+}
+
 static inline bool ck_dtype_real(ck_dtype t)
 {
 	return t >= CK_F64 && t <= CK_F16;

@@ -143,7 +143,7 @@ static uint64_t digest(const ck_graph *g)
 		const ck_value_info *i = &g->values[v];
 		digest_text(x, i->name);
 		digest_number(x, i->kind);
-		digest_number(x, i->dtype);
+		digest_number(x, ck_dtype_number(i->dtype));
 		for (int d = 0; d < i->shape.nd; d++)
 			digest_number(x, (double)i->shape.d[d]);
 	}

@@ -196,6 +196,33 @@ Test(structure, ten_thousand_layers)
 	ck_graph_free(g);
 }
 
+/* Schedules and records name their graphs by these digests, so that a new op, dtype or attribute leaves those of all other graphs as
+ * they are. What they tell apart: precision, and every attribute that came later. */
+Test(structure, digests_stay)
+{
+	static const struct {
+		const char *text;
+		uint64_t digest; /* as of the first schedules */
+	} cases[] = {
+	    {"mlp", 0x985e7a03dddd464a},
+	    {"resnet20", 0x5ff01208a14a7107},
+	    {"vgg11", 0xbf0d21a625effd7b},
+	    {"gpt-tiny:dropout=0.1", 0xb01393eebb0065b4},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		ck_graph *g = case_graph(cases[i].text, (ck_build_options){0}, CK_F32);
+		cr_expect(g->digest == cases[i].digest, "%s: graph %016llx, not %016llx", cases[i].text,
+			  (unsigned long long)g->digest, (unsigned long long)cases[i].digest);
+		for (int low = CK_BF16; low <= CK_F16; low++) {
+			ck_graph *mixed = case_graph(cases[i].text, (ck_build_options){.low = (ck_dtype)low}, CK_F32);
+			cr_expect(mixed->digest != g->digest, "%s in %s: the digest of float32", cases[i].text,
+				  ck_dtype_name((ck_dtype)low));
+			ck_graph_free(mixed);
+		}
+		ck_graph_free(g);
+	}
+}
+
 /* Sizes that make no model are refused where the model is built, naming the settings. */
 Test(structure, refusals)
 {
