@@ -275,8 +275,10 @@ static void read_memory(reader *r, const cJSON *point, int i, ck_point *p)
 	p->device_peak = known_size_in(r, o, "device_peak");
 	const cJSON *categories = object_in(r, o, "by_category");
 	enter(r, "points[%d].memory.by_category.", i);
-	for (int k = 0; k < CK_MEM_CATEGORIES; k++)
-		p->by_category[k] = size_in(r, categories, ck_category_names[k]);
+	for (int k = 0; k < CK_MEM_CATEGORIES; k++) {
+		bool known = k != CK_MEM_WEIGHT_COPIES || has(categories, ck_category_names[k]); /* older records had none */
+		p->by_category[k] = known ? size_in(r, categories, ck_category_names[k]) : 0;
+	}
 }
 
 static void read_time(reader *r, const cJSON *point, int i, ck_point *p)

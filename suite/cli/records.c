@@ -109,6 +109,27 @@ static ck_status read_text(const char *text, ck_result **r, ck_err *err)
 	return ck_result_read(text, strlen(text), "a.json", r, err);
 }
 
+/* Records from before mixed precision have no category for weights' copies; every other one must be there. */
+Test(records, older_ones_without_weight_copies)
+{
+	ck_result *r = example(), *back;
+	char *text = ck_result_json(r), *first = strstr(text, "\"weight_copies\"");
+	cr_assert(first);
+	char *next = strchr(first, ',');
+	cr_assert(next);
+	memmove(first, next + 1, strlen(next));
+	ck_err err;
+	cr_assert(read_text(text, &back, &err) == CK_OK, "%s", err.text);
+	cr_expect(back->points[0].by_category[CK_MEM_WEIGHT_COPIES] == 0 && back->points[0].predicted_peak == 1000);
+	ck_result_free(back);
+	char *stashes = strstr(text, "\"stashes\"");
+	cr_assert(stashes);
+	stashes[1] = 'x';
+	cr_expect(read_text(text, &back, &err) == CK_USAGE && strstr(err.text, "stashes"), "%s", err.text);
+	free(text);
+	ck_result_free(r);
+}
+
 Test(records, read_back_to_the_same)
 {
 	ck_result *r = example(), *back;
