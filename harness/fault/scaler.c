@@ -168,6 +168,7 @@ ck_status ck__scaler_try(const ck_fault_subject *s, ck_faulty *f, ck_fault_verdi
 	options.interval = INTERVAL;
 	ck_status status = ck_session_open(s->session->graph, s->session->backend, s->session->device, &session, err);
 	if (status == CK_OK) {
+		ck_session_rng(session, s->session->rng);
 		ck_session_train(session, &adamw);
 		ck_session_scale(session, &options);
 		status = ck_plan_read(f->graph, "none", &plan, err);
