@@ -3,7 +3,7 @@
  *     schedule ──(schedule)──▶ validator ──▶ layout, calls ──(program)──▶ run ──(before, after, meter)──▶ outcome ──▶ verdict
  *
  * A fault acts in one of the places in brackets, never in a check. Adding one is a row in the table of its file (state.c,
- * random.c, values.c, gradients.c, memory.c, schedule.c), or a new file and a line in registry.c. */
+ * random.c, values.c, gradients.c, precision.c, memory.c, schedule.c), or a new file and a line in registry.c. */
 #ifndef CK_FAULT_H
 #define CK_FAULT_H
 
