@@ -24,6 +24,9 @@ typedef struct ck_case {
 ck_status ck_case_open(const ck_cli *cli, bool input_grad, ck_case *c, ck_err *err);
 void ck_case_close(ck_case *c);
 
+/* The words that --amp takes, NULL-terminated. */
+extern const char *const ck_amp_words[];
+
 /* What ck_memory_init takes as the batch. */
 const void *const *ck_case_batch(const ck_case *c);
 /* The command line that does the same again, every setting named; for `command`, followed by `more` ("" for nothing). Fresh

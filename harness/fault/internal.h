@@ -38,6 +38,8 @@ static inline int ck__index(const ck_faulty *f, const ck_call *c)
 const ck_call *ck__recompute_of(const ck_faulty *f, int op);
 /* Whether anything reads the output of this F before it is made again: else it ran for its stash alone. */
 bool ck__output_is_read(const ck_faulty *f, const ck_call *c);
+/* Whether another op does: the op's own backward may look at no more than signs (ReLU). */
+bool ck__output_goes_on(const ck_faulty *f, const ck_call *c);
 /* The index of the last recompute in the program, or -1. */
 int ck__last_recompute(const ck_program *p);
 

@@ -140,7 +140,7 @@ static bool under_other_half(ck_faulty *f, const ck_call *c, ck_args *a, ck_step
 
 static bool makes_half_again(const ck_faulty *f, const ck_call *c)
 {
-	return recomputes(c) && ck_dtype_half(ck__op(f, c)->desc.out[0].dtype) && ck__output_is_read(f, c);
+	return recomputes(c) && ck_dtype_half(ck__op(f, c)->desc.out[0].dtype) && ck__output_goes_on(f, c);
 }
 
 static void bits_of_other(ck_faulty *f, void *host, ck_dtype t, int64_t n)
@@ -203,7 +203,7 @@ static bool rounded_twice(ck_faulty *f, const ck_call *c, ck_args *a, ck_step *s
 	(void)step;
 	const ck_op_info *op = ck__op(f, c);
 	const ck_op_desc *d = &op->desc;
-	if (!recomputes(c) || ck_op_residual(d) < 0 || !ck_dtype_half(d->in[0].dtype) || !ck__output_is_read(f, c))
+	if (!recomputes(c) || ck_op_residual(d) < 0 || !ck_dtype_half(d->in[0].dtype) || !ck__output_goes_on(f, c))
 		return true;
 	ck_op_desc bare = without_residual(d, f->graph->real);
 	void *in[CK_MAX_IN], *rounded, *stash[CK_MAX_STASH] = {NULL};

@@ -15,21 +15,29 @@ const ck_call *ck__recompute_of(const ck_faulty *f, int op)
 	return NULL;
 }
 
-bool ck__output_is_read(const ck_faulty *f, const ck_call *c)
+bool ck__output_goes_on(const ck_faulty *f, const ck_call *c)
 {
 	ck_value v = ck__op(f, c)->out[0];
 	for (int i = ck__index(f, c) + 1; i < f->program->ncalls; i++) {
 		const ck_call *later = &f->program->calls[i];
 		if (later->code == 'D')
 			continue;
+		if (later->id == c->id)
+			return false;
 		const ck_op_info *op = ck__op(f, later);
 		for (int k = 0; k < op->desc.nin; k++)
 			if (op->in[k] == v && later->in[k] != CK_NOWHERE)
 				return true;
-		if (later->id == c->id)
-			return later->code == 'B' && later->out[0] != CK_NOWHERE;
 	}
 	return false;
+}
+
+bool ck__output_is_read(const ck_faulty *f, const ck_call *c)
+{
+	const ck_call *end = f->program->calls + f->program->ncalls, *next = c + 1;
+	while (next < end && (next->code == 'D' || next->id != c->id))
+		next++;
+	return ck__output_goes_on(f, c) || (next < end && next->code == 'B' && next->out[0] != CK_NOWHERE);
 }
 
 int ck__last_recompute(const ck_program *p)
