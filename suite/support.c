@@ -1,6 +1,7 @@
 #include "suite/support.h"
 
 #include <criterion/criterion.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,11 @@ bench bench_open(ck_graph *graph, const char *device, int threads, uint64_t seed
 
 bench bench_open_model(const char *model, const char *device, int threads, uint64_t seed)
 {
+	return bench_open_mixed(model, CK_DTYPE_NONE, device, threads, seed);
+}
+
+bench bench_open_mixed(const char *model, ck_dtype low, const char *device, int threads, uint64_t seed)
+{
 	ck_err err = {0};
 	ck_settings s = {0};
 	const ck_backend *backend;
@@ -28,6 +34,7 @@ bench bench_open_model(const char *model, const char *device, int threads, uint6
 	ck_graph *g;
 	OK(ck_settings_read(&s, model, &err));
 	s.options.input_grad = true;
+	s.options.low = low;
 	OK(ck_backend_find(device, &backend, &index, &err));
 	OK(ck_model_build(&s, backend->real, &g, &err));
 	return bench_open(g, device, threads, seed);
@@ -59,15 +66,35 @@ ck_schedule bench_plan(const bench *b, const char *plan)
 	return s;
 }
 
+void bench_each_plan(const ck_graph *g, void (*one)(void *user, const char *plan), void *user)
+{
+	for (int i = 0; ck_planners[i]; i++) {
+		int64_t least = 1, most = 1;
+		if (ck_planners[i]->knob)
+			ck_planners[i]->range(g, &least, &most);
+		for (int64_t k = least; k <= most; k++) {
+			char plan[64];
+			snprintf(plan, sizeof plan, ck_planners[i]->knob ? "%s:%" PRId64 : "%s", ck_planners[i]->name, k);
+			one(user, plan);
+		}
+	}
+}
+
+void bench_room(bench *b, const ck_program *p)
+{
+	ck_err err = {0};
+	if (p->layout.arena <= b->memory.bytes)
+		return;
+	ck_memory_close(&b->memory);
+	OK(ck_memory_open(b->session, p->layout.arena, &b->memory, &err));
+	ck_memory_init(&b->memory, &p->layout, b->seed, NULL);
+}
+
 ck_outcome bench_outcome(bench *b, const ck_program *p)
 {
 	ck_err err = {0};
 	ck_outcome o;
-	if (p->layout.arena > b->memory.bytes) {
-		ck_memory_close(&b->memory);
-		OK(ck_memory_open(b->session, p->layout.arena, &b->memory, &err));
-		ck_memory_init(&b->memory, &p->layout, b->seed, NULL);
-	}
+	bench_room(b, p);
 	OK(ck_outcome_take(p, &b->memory, b->seed, &o, &err));
 	return o;
 }

@@ -18,10 +18,16 @@ typedef struct bench {
 
 bench bench_open(ck_graph *graph, const char *device, int threads, uint64_t seed); /* takes over the graph */
 bench bench_open_model(const char *model, const char *device, int threads, uint64_t seed);
+/* With mixed precision, in `low`. */
+bench bench_open_mixed(const char *model, ck_dtype low, const char *device, int threads, uint64_t seed);
 void bench_close(bench *b);
 
 ck_program *bench_program(const bench *b, const ck_schedule *s);
 ck_schedule bench_plan(const bench *b, const char *plan);
+/* Calls `one` for every planner with every knob that it takes for this graph, none first. */
+void bench_each_plan(const ck_graph *g, void (*one)(void *user, const char *plan), void *user);
+/* Memory of the start values that the program fits in; grows when it must. */
+void bench_room(bench *b, const ck_program *p);
 /* One checked step from the start values. */
 ck_outcome bench_outcome(bench *b, const ck_program *p);
 

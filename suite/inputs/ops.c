@@ -63,6 +63,7 @@ static const char *const lines[] = {
     "act 5x7 act=gelu-tanh spread=40",
     "act 5x7 act=gelu-erf spread=40",
     "act 61x547 act=relu",
+    "act 5x7 act=relu inplace",
     "act 61x547 act=gelu-tanh",
     "act 61x547 act=gelu-erf spread=3",
     "scores 1x1x3 heads=1 scale=1",
@@ -103,6 +104,10 @@ static const char *const lines[] = {
     "avgpool 2x17x17x67 window=3 stride=2 pad=1",
     "flatten 2x3x4x5",
     "flatten 16x9x9x67",
+    "tally 1x1 1 1",
+    "tally 5x7 7 1",
+    "tally 2x3x5 5 1 ties",
+    "tally 61x547 547 1",
     "xent 1x2 1",
     "xent 6x11 6",
     "xent 2x5x11 2x5",
@@ -158,8 +163,8 @@ static ck_status set_flag(ck_op_case *c, const char *word, ck_err *err)
 	const struct {
 		const char *word;
 		bool *flag;
-	} flags[] = {{"bias", &a->bias},   {"residual", &a->residual}, {"training", &a->training}, {"causal", &a->causal},
-		     {"twice", &c->twice}, {"ties", &c->ties},         {"zero", &c->zero}};
+	} flags[] = {{"inplace", &a->inplace}, {"bias", &a->bias},   {"residual", &a->residual}, {"training", &a->training},
+		     {"causal", &a->causal},   {"twice", &c->twice}, {"ties", &c->ties},         {"zero", &c->zero}};
 	for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
 		if (!strcmp(word, flags[i].word)) {
 			*flags[i].flag = true;
@@ -180,8 +185,8 @@ static ck_status add_input(ck_op_case *c, char *text, ck_dtype real, ck_err *err
 			break;
 	}
 	int i = d->nin++;
-	bool integer =
-	    (d->kind == CK_EMBEDDING && i == 0) || (d->kind == CK_XENT && i == 1) || (d->kind == CK_BATCHNORM && i == 5);
+	bool integer = (d->kind == CK_EMBEDDING && i == 0) || (d->kind == CK_XENT && i == 1) ||
+		       (d->kind == CK_BATCHNORM && i == 5) || (d->kind == CK_TALLY && i > 0);
 	d->in[i] = (ck_tensor_desc){integer ? CK_I32 : real, s};
 	return CK_OK;
 }
