@@ -46,6 +46,7 @@ Test(record, has_all_fields)
 	cr_assert(o.status == 0, "%s: exit status %d: %s", command, o.status, o.err);
 	cr_expect(strstr(o.out, "0 missed") && strstr(o.out, "0 false alarms") && strstr(o.out, "statistics-twice"), "%s",
 		  o.out);
+	cr_expect(!strstr(o.out, "--amp"), "the line names a precision, but all were tried: %s", o.out);
 	cr_expect_str_eq(o.files, "d d/faults-1.json r ");
 	char *json = read_output(&o, "r"), *kept = read_output(&o, "d/faults-1.json");
 	cr_expect_str_eq(kept, json);
@@ -57,6 +58,8 @@ Test(record, has_all_fields)
 		cr_expect(cJSON_IsObject(cJSON_GetObjectItemCaseSensitive(root, objects[i])), "%s", objects[i]);
 	cr_expect(cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(root, "cases")) == 2 * PRECISIONS);
 	cr_expect(cJSON_GetObjectItemCaseSensitive(root, "false_alarms")->valuedouble == 0);
+	cJSON *first = cJSON_GetObjectItemCaseSensitive(root, "case");
+	cr_expect(strstr(text_of(first, "line"), " --amp off "), "%s", text_of(first, "line"));
 	cJSON *cells = cJSON_GetObjectItemCaseSensitive(root, "cells");
 	int each = 2 * number_of_faults(), n = 0; /* cells of a model in one precision */
 	cr_expect(cJSON_GetArraySize(cells) == 2 * PRECISIONS * each, "%d cells", cJSON_GetArraySize(cells));
