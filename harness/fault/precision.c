@@ -8,7 +8,6 @@
  * it: overflow-zeroed makes one in the recompute alone). The loss scaler's mistakes are not about recomputes. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "harness/fault/internal.h"
 #include "kernels/alloc.h"
@@ -54,17 +53,16 @@ static ck_op_desc described_in(const ck_op_desc *d, ck_dtype to, ck_dtype real)
 	return other;
 }
 
-/* Input i of the op in dtype `to`, fresh memory: as the recompute under the other autocast made it (kept), if it did; a weight from
- * the parameter itself, cast anew; else what lies there. */
-static void *input_in(const ck_faulty *f, const ck_op_info *op, const ck_args *a, int i, ck_dtype to)
+/* Input i of the op in dtype `to`, fresh memory: as the recompute under the other autocast, whose type is `low`, made it (kept), if
+ * it did; a weight from the parameter itself, cast anew; else what lies there. */
+static void *input_in(const ck_faulty *f, const ck_op_info *op, const ck_args *a, int i, ck_dtype low, ck_dtype to)
 {
 	ck_value v = op->in[i];
 	ck_tensor_desc t = op->desc.in[i];
 	const void *place = a->in[i];
 	if (f->kept[v]) {
-		void *same = ck_alloc((size_t)ck_shape_count(t.shape), ck_dtype_size(to));
-		memcpy(same, f->kept[v], (size_t)ck_shape_count(t.shape) * ck_dtype_size(to));
-		return same;
+		t.dtype = ck_dtype_half(t.dtype) ? low : t.dtype;
+		return ck__convert(t, f->kept[v], to);
 	}
 	if (f->graph->values[v].kind == CK_WEIGHT_COPY) {
 		v = ck__master(f, v);
@@ -114,7 +112,7 @@ static bool recompute_in(ck_faulty *f, const ck_call *c, const ck_args *a, ck_dt
 	ck_op_desc other = described_in(&op->desc, to, f->graph->real);
 	void *in[CK_MAX_IN] = {NULL}, *out, *stash[CK_MAX_STASH] = {NULL};
 	for (int i = 0; i < other.nin; i++)
-		in[i] = input_in(f, op, a, i, other.in[i].dtype);
+		in[i] = input_in(f, op, a, i, to, other.in[i].dtype);
 	const ck_kernel *k = f->program->session->kernels[c->id];
 	k->forward(k, a);
 	if (make_other(f, a, op, &other, in, &out, stash))
