@@ -91,8 +91,8 @@ static int64_t count_right(trainer *t)
 	for (int64_t row = 0; row < t->c->rows; row++) {
 		int64_t best = 0;
 		for (int64_t i = row * classes, j = 1; j < classes; j++)
-			if (logits->dtype == CK_F64 ? ((double *)t->logits)[i + j] > ((double *)t->logits)[i + best]
-						    : ((float *)t->logits)[i + j] > ((float *)t->logits)[i + best])
+			if (ck_element_get(logits->dtype, t->logits, i + j) >
+			    ck_element_get(logits->dtype, t->logits, i + best))
 				best = j;
 		right += best == t->target[row];
 	}
