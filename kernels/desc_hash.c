@@ -18,5 +18,7 @@ uint64_t ck_op_desc_hash(const ck_op_desc *d, uint64_t seed)
 			key[n++] = k < d->in[i].shape.nd ? (double)d->in[i].shape.d[k] : 0;
 	}
 	key[n++] = d->out[0].dtype;
+	if (a->inplace) /* only then, so that the digests of graphs without it stay as they are in older schedules and records */
+		key[n++] = a->inplace;
 	return XXH3_64bits_withSeed(key, (size_t)n * sizeof *key, seed);
 }

@@ -17,6 +17,7 @@ static const ck_op_entry *const entries[CK_OP_KIND_COUNT] = {
     [CK_AVGPOOL] = &ck__op_avgpool,
     [CK_FLATTEN] = &ck__op_flatten,
     [CK_CAST] = &ck__op_cast,
+    [CK_TALLY] = &ck__op_tally,
     [CK_XENT] = &ck__op_xent,
 };
 

@@ -29,6 +29,7 @@
  *   FLATTEN    x(N,..)'                                    y(N,rest)'
  *   CAST       x'                                          y'
  *   XENT       logits(M,V)' target(M..):i32                loss(1)         lse(M)     mean over rows of lse - logit[target]
+ *   TALLY      x(..,C)' load(C):i32 calls(1):i32           y(..,C)'
  *
  * What they compute:
  *   LINEAR     z = x w^T + b;  y = r + dropout(act(z)). r and an activation do not come together.
@@ -49,6 +50,8 @@
  *   CAST       y = x, in dtype `to`, rounded to nearest even; beyond the largest number is infinity, subnormals are kept.
  *   MAXPOOL    a tie goes to the first place of the window; padding is never chosen.
  *   AVGPOOL    divides by the whole window (padding counts).
+ *   TALLY      y = x. On a first forward (not a recompute): load[c] += the rows whose largest channel is c, calls += 1. The first
+ *              of equals is the largest, and a NaN is larger than any number. As a router counts its experts' load.
  *
  * The backward of an op reads only what its contract says, plus the gradient of its output, and gives the gradient of each
  * input that needs one: written when acc[i] is false, added to when true. A gradient has its tensor's dtype, with one exception:
@@ -77,7 +80,8 @@
 	X(AVGPOOL, "avgpool")                                                                                                  \
 	X(FLATTEN, "flatten")                                                                                                  \
 	X(CAST, "cast")                                                                                                        \
-	X(XENT, "xent")
+	X(XENT, "xent")                                                                                                        \
+	X(TALLY, "tally")
 
 typedef enum ck_op_kind {
 #define X(name, text) CK_##name,
@@ -101,6 +105,7 @@ typedef struct ck_attr {
 	bool weight;                     /* CAST: x is a parameter, y its copy for products: made once a step */
 	ck_dtype to;                     /* CAST, LAYERNORM: of the output; LAYERNORM, none: as the input's */
 	ck_act act;                      /* LINEAR, BATCHNORM, ACT */
+	bool inplace;                    /* ACT, ReLU only: y must lie over x */
 	double p;                        /* LINEAR, DROPOUT: drop probability, 0 <= p < 1 */
 	double scale;                    /* SCORES */
 	double eps, momentum;            /* BATCHNORM, LAYERNORM */
@@ -136,6 +141,7 @@ typedef struct ck_contract {
 	 * an input given twice is one pointer twice, and so is its gradient: the earlier is then written or added to, the later
 	 * added to. So gradients are formed in order of the inputs where two of them share a buffer. */
 	int inplace_forward;      /* i: out[0] may lie over in[i] */
+	bool inplace_required;    /* and must, so that in[i] is gone once the op has run */
 	int inplace_backward;     /* i: din[i] may lie over dout, when it is written and not added to */
 	int inplace_backward_own; /* i: din[i] may lie over the saved in[i] itself, when it is written and not added to */
 	/* An input's gradient falls into three equal parts of its last extent (q, k, v); the op's backward touches the parts in

@@ -25,6 +25,8 @@ static const ck_setting settings[] = {
     {.name = "classes", .help = "outputs of the last layer", .preset = "10", .least = 1, .most = 1 << 24},
     {.name = "dropout", .help = "drop probability in the classifier", .preset = "0", .most = 0.99, .fraction = true},
     {.name = "batch", .help = "images of a step", .preset = "16", .least = 1, .most = 1 << 24},
+    CK__SETTING_INPLACE,
+    CK__SETTING_FREEZE,
     {.name = NULL},
 };
 
@@ -78,7 +80,7 @@ static ck_value conv_bn_relu(const ck_settings *s, ck_graph *g, const char *pref
 			     int stride)
 {
 	x = conv_bn(s, g, prefix, i, x, out, k, stride);
-	return ck_activation(g, ck__name("%srelu%d", prefix, i).text, x, CK_ACT_RELU);
+	return ck__relu(g, ck__name("%srelu%d", prefix, i).text, x, s);
 }
 
 /* ---- residual ----------------------------------------------------------------------------------------------------------- */
@@ -108,7 +110,7 @@ static ck_value residual_block(const ck_settings *s, ck_graph *g, const form *f,
 		x = conv_bn(s, g, prefix, last, x, 4 * width, 1, 1);
 	}
 	x = ck_add(g, ck__name("%sadd", prefix).text, x, around);
-	return ck_activation(g, ck__name("%srelu%d", prefix, last).text, x, CK_ACT_RELU);
+	return ck__relu(g, ck__name("%srelu%d", prefix, last).text, x, s);
 }
 
 /* x (N, H, W, C) -> logits (N, classes) */
@@ -135,7 +137,7 @@ static ck_value residual(const ck_settings *s, ck_graph *g, const form *f, ck_va
 static ck_value hidden(const ck_settings *s, ck_graph *g, int i, ck_value x, int64_t out)
 {
 	x = ck__linear_normal(g, ck__name("fc%d", i).text, x, out, 0.01);
-	x = ck_activation(g, ck__name("relu%d", i).text, x, CK_ACT_RELU);
+	x = ck__relu(g, ck__name("relu%d", i).text, x, s);
 	return ck__dropout(g, ck__name("drop%d", i).text, x, s);
 }
 
@@ -151,7 +153,7 @@ static ck_value plain(const ck_settings *s, ck_graph *g, const form *f, ck_value
 		for (int k = 1; k <= f->blocks[i - 1]; k++) {
 			x = ck__conv(g, ck__name("conv%d_%d", i, k).text, x, width << (i < 4 ? i - 1 : 3), 3, 1, true);
 			x = ck__batchnorm(g, ck__name("bn%d_%d", i, k).text, x, s);
-			x = ck_activation(g, ck__name("relu%d_%d", i, k).text, x, CK_ACT_RELU);
+			x = ck__relu(g, ck__name("relu%d_%d", i, k).text, x, s);
 		}
 		x = ck_maxpool(g, ck__name("pool%d", i).text, x, 2, 2, 0);
 	}

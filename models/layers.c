@@ -86,6 +86,21 @@ ck_value ck__dropout(ck_graph *g, const char *name, ck_value x, const ck_setting
 	return s->options.evaluation ? x : ck_dropout(g, name, x, ck_setting_number(s, "dropout"));
 }
 
+ck_value ck__relu(ck_graph *g, const char *name, ck_value x, const ck_settings *s)
+{
+	return ck__whole(s, "inplace") ? ck_activation_inplace(g, name, x, CK_ACT_RELU)
+				       : ck_activation(g, name, x, CK_ACT_RELU);
+}
+
+ck_value ck__tally(ck_graph *g, const char *name, ck_value x, const ck_settings *s)
+{
+	if (s->options.evaluation || !ck__whole(s, "tally"))
+		return x;
+	ck_value load = ck_buffer(g, ck__name("%s.load", name).text, CK_I32, ck_dims(1, features(g, x)), zero);
+	ck_value calls = ck_buffer(g, ck__name("%s.calls", name).text, CK_I32, ck_dims(1, INT64_C(1)), zero);
+	return ck_tally(g, name, x, load, calls);
+}
+
 int64_t ck__whole(const ck_settings *s, const char *name)
 {
 	return (int64_t)ck_setting_number(s, name);

@@ -31,6 +31,24 @@ ck_value ck__layernorm(ck_graph *g, const char *name, ck_value x);
 /* Dropout by the setting of that name; no op at all in evaluation or when it is 0. */
 ck_value ck__dropout(ck_graph *g, const char *name, ck_value x, const ck_settings *s);
 
+/* ReLU, over x itself by the setting "inplace", which the model's table must have. */
+ck_value ck__relu(ck_graph *g, const char *name, ck_value x, const ck_settings *s);
+
+/* A counter of each row's largest channel, with its buffers "load" (C) and "calls" (1); no op at all in evaluation or when the
+ * setting "tally" is 0. */
+ck_value ck__tally(ck_graph *g, const char *name, ck_value x, const ck_settings *s);
+
+/* Rows of the models' tables that are the same in each. */
+#define CK__SETTING_INPLACE                                                                                                    \
+	{                                                                                                                      \
+		.name = "inplace", .help = "1: every ReLU works in place, unfused", .preset = "0", .most = 1, .rare = true     \
+	}
+#define CK__SETTING_FREEZE                                                                                                     \
+	{                                                                                                                      \
+		.name = "freeze", .help = "layers, from the first on, whose parameters are not trained", .preset = "0",        \
+		.most = 100000, .rare = true                                                                                   \
+	}
+
 /* A setting that is a whole number. */
 int64_t ck__whole(const ck_settings *s, const char *name);
 

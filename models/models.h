@@ -15,11 +15,13 @@ typedef struct ck_setting {
 	const char *words;  /* NULL for a number */
 	bool fraction;      /* a number that need not be whole */
 	const char *alias;  /* another name that it goes by, or NULL */
+	bool rare;          /* left out of a case's text while it is as preset */
 } ck_setting;
 
 enum { CK_MAX_SETTINGS = 20 };
 
-/* How the case is built, beside the model's own settings. Dropout is a setting, "dropout", of every model. */
+/* How the case is built, beside the model's own settings. Dropout is a setting, "dropout", of every model; "freeze",
+ * where a model has it, tells how many layers with parameters, from the first on, are not trained. */
 typedef struct ck_build_options {
 	bool input_grad; /* compute the gradient of a real-valued input as well: checks want it, training does not */
 	bool evaluation; /* BatchNorm from its running statistics, no dropout */
@@ -62,7 +64,8 @@ double ck_setting_number(const ck_settings *s, const char *name); /* must exist 
 /* The word at that place of the setting's list. Fresh memory. */
 char *ck_setting_word(const ck_setting *t, double place);
 ck_status ck_setting_change(ck_settings *s, const char *name, const char *value, ck_err *err);
-/* The whole case as one line that reads back to the same: every setting named. Returns malloc'd text. */
+/* The whole case as one line that reads back to the same: every setting named, but for rare ones as preset. Returns malloc'd
+ * text. */
 char *ck_settings_text(const ck_settings *s);
 
 ck_usual ck_model_usual(const ck_model *m, const ck_value_info *v);

@@ -205,11 +205,14 @@ char *ck_settings_text(const ck_settings *s)
 {
 	char *text = ck_text("%s", s->model->name);
 	for (int i = 0; s->model->settings[i].name; i++) {
-		char *value = value_text(&s->model->settings[i], s->number[i]);
-		char *longer = ck_text("%s%c%s=%s", text, i ? ',' : ':', s->model->settings[i].name, value);
+		const ck_setting *t = &s->model->settings[i];
+		char *value = value_text(t, s->number[i]);
+		if (!t->rare || strcmp(value, t->preset) != 0) {
+			char *longer = ck_text("%s%c%s=%s", text, i ? ',' : ':', t->name, value);
+			free(text);
+			text = longer;
+		}
 		free(value);
-		free(text);
-		text = longer;
 	}
 	return text;
 }

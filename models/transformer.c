@@ -3,8 +3,8 @@
  *
  *     ids (B, T) ─▶ wte + wpe ─▶ dropout ─▶ block × layers ─▶ ln_f ─▶ lm_head ─▶ logits (B, T, vocab)
  *
- *     block:  x ─┬─▶ ln_1 ─▶ attn ─▶ dropout ─▶ + ─┬─▶ ln_2 ─▶ mlp ─▶ dropout ─▶ + ─▶
- *                └──────────────────────────────┘  └──────────────────────────┘
+ *     block:  x ─┬─▶ ln_1 ─▶ (tally) ─▶ attn ─▶ dropout ─▶ + ─┬─▶ ln_2 ─▶ mlp ─▶ dropout ─▶ + ─▶
+ *                └────────────────────────────────────────┘  └──────────────────────────┘
  *
  * Names are those of Hugging Face's GPT2LMHeadModel without the leading "transformer.". Weights of linear layers are (out, in)
  * here and (in, out) there (its Conv1D); attn.c_attn holds q, k, v side by side in both. */
@@ -28,6 +28,12 @@ static const ck_setting settings[] = {
      .most = 0.99,
      .fraction = true},
     {.name = "batch", .help = "examples of a step", .preset = "8", .least = 1, .most = 1 << 24},
+    {.name = "tally",
+     .help = "1: a counter of the largest feature, after each block's first norm",
+     .preset = "0",
+     .most = 1,
+     .rare = true},
+    CK__SETTING_FREEZE,
     {.name = NULL},
 };
 
@@ -66,7 +72,8 @@ static ck_value feed_forward(const ck_settings *s, ck_graph *g, int i, ck_value 
 
 static ck_value block(const ck_settings *s, ck_graph *g, int i, ck_value x)
 {
-	ck_value branch = attention(s, g, i, ck__layernorm(g, ck__name("h.%d.ln_1", i).text, x));
+	ck_value branch = ck__layernorm(g, ck__name("h.%d.ln_1", i).text, x);
+	branch = attention(s, g, i, ck__tally(g, ck__name("h.%d.tally", i).text, branch, s));
 	x = ck_add(g, ck__name("h.%d.attn.add", i).text, x, branch);
 	branch = feed_forward(s, g, i, ck__layernorm(g, ck__name("h.%d.ln_2", i).text, x));
 	return ck_add(g, ck__name("h.%d.mlp.add", i).text, x, branch);

@@ -1,6 +1,7 @@
 #include "suite/support.h"
 
 #include <criterion/criterion.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,15 +60,35 @@ ck_schedule bench_plan(const bench *b, const char *plan)
 	return s;
 }
 
+void bench_each_plan(const ck_graph *g, void (*one)(void *user, const char *plan), void *user)
+{
+	for (int i = 0; ck_planners[i]; i++) {
+		int64_t least = 1, most = 1;
+		if (ck_planners[i]->knob)
+			ck_planners[i]->range(g, &least, &most);
+		for (int64_t k = least; k <= most; k++) {
+			char plan[64];
+			snprintf(plan, sizeof plan, ck_planners[i]->knob ? "%s:%" PRId64 : "%s", ck_planners[i]->name, k);
+			one(user, plan);
+		}
+	}
+}
+
+void bench_room(bench *b, const ck_program *p)
+{
+	ck_err err = {0};
+	if (p->layout.arena <= b->memory.bytes)
+		return;
+	ck_memory_close(&b->memory);
+	OK(ck_memory_open(b->session, p->layout.arena, &b->memory, &err));
+	ck_memory_init(&b->memory, &p->layout, b->seed, NULL);
+}
+
 ck_outcome bench_outcome(bench *b, const ck_program *p)
 {
 	ck_err err = {0};
 	ck_outcome o;
-	if (p->layout.arena > b->memory.bytes) {
-		ck_memory_close(&b->memory);
-		OK(ck_memory_open(b->session, p->layout.arena, &b->memory, &err));
-		ck_memory_init(&b->memory, &p->layout, b->seed, NULL);
-	}
+	bench_room(b, p);
 	OK(ck_outcome_take(p, &b->memory, b->seed, &o, &err));
 	return o;
 }

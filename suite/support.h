@@ -22,6 +22,10 @@ void bench_close(bench *b);
 
 ck_program *bench_program(const bench *b, const ck_schedule *s);
 ck_schedule bench_plan(const bench *b, const char *plan);
+/* Calls `one` for every planner with every knob that it takes for this graph, none first. */
+void bench_each_plan(const ck_graph *g, void (*one)(void *user, const char *plan), void *user);
+/* Memory of the start values that the program fits in; grows when it must. */
+void bench_room(bench *b, const ck_program *p);
 /* One checked step from the start values. */
 ck_outcome bench_outcome(bench *b, const ck_program *p);
 

@@ -1,5 +1,5 @@
 /* Does every plan leave the same bits behind as the baseline? The baseline is run twice and held against itself, so that its
- * own verdict means something: that equal steps give equal bits at all. */
+ * own verdict means something: that equal steps give equal bits at all. Beside them runs a forward alone, as validation does it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,6 +44,62 @@ static ck_status check_plan(ck_job *j, int i, const ck_outcome *baseline, ck_err
 	return status;
 }
 
+/* ---- a forward alone ------------------------------------------------------------------------------------------------------ */
+
+/* No plan holds less while its forward runs, so that this one mostly fits where they do; but for how it is laid out. */
+static ck_status make_room(ck_job *j, const ck_program *p, ck_err *err)
+{
+	if (p->layout.arena <= j->memory.bytes)
+		return CK_OK;
+	ck_memory larger;
+	ck_status status = ck_memory_open(j->c.session, p->layout.arena, &larger, err);
+	if (status != CK_OK)
+		return status;
+	ck_memory_close(&j->memory);
+	j->memory = larger;
+	ck_memory_init(&j->memory, &p->layout, j->c.seed, ck_case_batch(&j->c));
+	return CK_OK;
+}
+
+static ck_status run_forward_only(ck_job *j, const ck_program *p, const ck_outcome *baseline, ck_err *err)
+{
+	ck_outcome o = {0};
+	ck_status status = make_room(j, p, err);
+	if (status == CK_OK)
+		status = ck_outcome_take(p, &j->memory, j->c.seed, &o, err);
+	if (status == CK_OK) {
+		j->result->forward_only.known = true;
+		j->result->forward_only.verdict = ck_outcome_compare_forward(j->c.graph, baseline, &o, err);
+		j->result->forward_only.predicted_peak = p->trace.peak;
+		j->result->forward_only.live_peak = o.live_peak;
+		j->result->forward_only.arena = p->layout.arena;
+		j->result->forward_only.recomputed_ops = p->trace.recomputed_ops;
+		j->result->forward_only.digest = o.kind[CK_DIGEST_FORWARD];
+		status = j->result->forward_only.verdict == CK_BITWISE ? CK_OK : CK_FAILED;
+	}
+	ck_outcome_free(&o);
+	return status;
+}
+
+static ck_status check_forward_only(ck_job *j, const ck_outcome *baseline, ck_err *err)
+{
+	const ck_workspaces w = ck_session_workspaces(j->c.session);
+	ck_schedule s = {0};
+	ck_program *p = NULL;
+	ck_err why = {""};
+	ck_progress_show(&j->progress, true, "checking a forward alone");
+	ck_status status = ck_forward_only(j->c.graph, &w, &s, &why);
+	if (status == CK_OK)
+		status = ck_program_make(j->c.session, &s, &p, &why);
+	if (status == CK_OK)
+		status = run_forward_only(j, p, baseline, &why);
+	ck_schedule_free(&s);
+	ck_program_free(p);
+	return status == CK_OK ? CK_OK : ck_fail(err, status, "forward only: %s", why.text);
+}
+
+/* ---- all ------------------------------------------------------------------------------------------------------------------ */
+
 /* The checks of all plans, from the baseline's place on; those before it do not fit. */
 static ck_status check_all(ck_job *j, int base, const ck_outcome *baseline, ck_err *err)
 {
@@ -84,7 +140,15 @@ ck_status ck_job_check(ck_job *j, ck_err *err)
 	ck_memory_init(&j->memory, &j->plans.at[base].program->layout, j->c.seed, ck_case_batch(&j->c));
 	ck_interrupt_keep();
 	ck_status status = run_checked(j, base, &baseline, &why);
-	status = status == CK_OK ? check_all(j, base, &baseline, err) : no_baseline(j, status, &why, err);
+	if (status == CK_OK) {
+		ck_status forward = *ck_interrupted ? CK_OK : check_forward_only(j, &baseline, err);
+		if (forward != CK_OK) /* it may be spoiled */
+			ck_memory_init(&j->memory, &j->plans.at[base].program->layout, j->c.seed, ck_case_batch(&j->c));
+		status = check_all(j, base, &baseline, forward == CK_OK ? err : &why);
+		status = forward == CK_OK ? status : forward;
+	} else {
+		status = no_baseline(j, status, &why, err);
+	}
 	ck_outcome_free(&baseline);
 	ck_progress_clear(&j->progress);
 	return status;

@@ -14,7 +14,7 @@
 static const char *const preset_models[] = {
     "mlp:layers=8,width=64,batch=64,dropout=0.1",
     "resnet18:width=8,image=32,classes=10,batch=4,dropout=0.1",
-    "gpt-tiny:dropout=0.1",
+    "gpt-tiny:dropout=0.1,tally=1",
 };
 enum { PRESETS = sizeof preset_models / sizeof *preset_models };
 

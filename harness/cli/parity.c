@@ -30,13 +30,15 @@ const ck_command ck_command_parity = {
     .name = "parity",
     .subject = "MODEL",
     .summary = "does every plan give the same gradients?",
-    .text = "Runs each plan for one step from the same start and compares, bit by bit, what it leaves behind with "
-	    "plan none: loss, parameter gradients, input gradient, BatchNorm statistics, the random stream's "
-	    "position. Where equal bits prove nothing, since the loss or a gradient is not finite or every gradient is "
-	    "zero, the verdict is proves-nothing; gradients that are zero in every element are named. Dropped memory is filled "
-	    "with NaN meanwhile. Without a list, all distinct plans are "
-	    "checked. With a schedule from a file there is no input gradient: such a schedule is for the graph "
-	    "that training has.",
+    .text =
+	"Runs each plan for one step from the same start and compares, bit by bit, what it leaves behind with "
+	"plan none: loss, parameter gradients, input gradient, state (BatchNorm statistics, counters) after the "
+	"step and after its forward alone, the random stream's position. A forward without a backward, as "
+	"validation runs it, is held against that as well. Where equal bits prove nothing, since the loss or a gradient is not "
+	"finite or every gradient is zero, the verdict is proves-nothing; gradients that are zero in every element are named. "
+	"Dropped memory is filled with NaN meanwhile. Without a list, all distinct plans are "
+	"checked. With a schedule from a file there is no input gradient: such a schedule is for the graph "
+	"that training has.",
     .takes = CK_TAKES_CASE | CK_TAKES(plans) | CK_TAKES(segments) | CK_TAKES(schedule) | CK_TAKES(json) | CK_TAKES(force) |
 	     CK_TAKES(quiet),
     .run = run,

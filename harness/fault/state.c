@@ -1,25 +1,45 @@
-/* Mistakes with BatchNorm's running statistics: state that a forward changes must change once a step. */
+/* Mistakes with state that a forward changes, BatchNorm's running statistics and counters: it must change once a step, and in the
+ * forward. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "harness/fault/internal.h"
 
-enum { BN_MEAN = 3, BN_VAR, BN_COUNT }; /* its inputs, as kernels/ops.h has them */
+enum { BN_MEAN = 3, BN_VAR, BN_COUNT }; /* inputs, as kernels/ops.h has them */
+enum { TALLY_CALLS = 2 };
 
 static const char needs[] = "no op that keeps statistics is recomputed";
 
-static bool updates(const ck_faulty *f, const ck_call *c)
+static bool runs(const ck_faulty *f, const ck_call *c, ck_op_kind kind)
 {
-	return c->code == 'F' && ck__op(f, c)->contract.state;
+	return c->code == 'F' && ck__op(f, c)->desc.kind == kind && ck__op(f, c)->contract.state;
+}
+
+static bool runs_again(const ck_faulty *f, const ck_call *c, ck_op_kind kind)
+{
+	return runs(f, c, kind) && c->recompute;
+}
+
+static bool update_again(ck_faulty *f, const ck_call *c, ck_args *a)
+{
+	for (int i = 0; i < ck__op(f, c)->desc.nin; i++)
+		if (ck__op(f, c)->contract.state >> i & 1)
+			a->state[i] = (void *)a->in[i];
+	f->hits++;
+	return true;
 }
 
 static bool twice(ck_faulty *f, const ck_call *c, ck_args *a, ck_step *step)
 {
 	(void)step;
-	for (int i = BN_MEAN; i <= BN_COUNT && updates(f, c) && c->recompute; i++)
-		a->state[i] = (void *)a->in[i];
-	f->hits += updates(f, c) && c->recompute;
-	return true;
+	return !runs_again(f, c, CK_BATCHNORM) || update_again(f, c, a);
+}
+
+static bool tally_twice(ck_faulty *f, const ck_call *c, ck_args *a, ck_step *step)
+{
+	(void)step;
+	return !runs_again(f, c, CK_TALLY) || update_again(f, c, a);
 }
 
 static void one_more(ck_faulty *f, void *host, ck_dtype t, int64_t n)
@@ -33,14 +53,21 @@ static void one_more(ck_faulty *f, void *host, ck_dtype t, int64_t n)
 static void count_twice(ck_faulty *f, const ck_call *c, const ck_args *a, ck_step *step)
 {
 	(void)step;
-	if (updates(f, c) && c->recompute)
+	if (runs_again(f, c, CK_BATCHNORM))
 		ck__edit(f, ck__op(f, c)->in[BN_COUNT], (void *)a->in[BN_COUNT], one_more);
+}
+
+static void calls_twice(ck_faulty *f, const ck_call *c, const ck_args *a, ck_step *step)
+{
+	(void)step;
+	if (runs_again(f, c, CK_TALLY))
+		ck__edit(f, ck__op(f, c)->in[TALLY_CALLS], (void *)a->in[TALLY_CALLS], one_more);
 }
 
 static bool frozen(ck_faulty *f, const ck_call *c, ck_args *a, ck_step *step)
 {
 	(void)step;
-	if (!updates(f, c) || c->recompute || !ck__recompute_of(f, c->id))
+	if (!runs(f, c, CK_BATCHNORM) || c->recompute || !ck__recompute_of(f, c->id))
 		return true;
 	for (int i = BN_MEAN; i <= BN_COUNT; i++)
 		a->state[i] = NULL;
@@ -51,7 +78,7 @@ static bool frozen(ck_faulty *f, const ck_call *c, ck_args *a, ck_step *step)
 static bool keep_statistics(ck_faulty *f, const ck_call *c, ck_args *a, ck_step *step)
 {
 	(void)step;
-	for (int i = BN_MEAN; i <= BN_VAR && updates(f, c) && !c->recompute; i++)
+	for (int i = BN_MEAN; i <= BN_VAR && runs(f, c, CK_BATCHNORM) && !c->recompute; i++)
 		ck__keep(f, ck__op(f, c)->in[i], a->in[i]);
 	return true;
 }
@@ -79,8 +106,43 @@ static void corrected(ck_faulty *f, const ck_call *c, const ck_args *a, ck_step 
 {
 	(void)step;
 	const ck_op_info *op = ck__op(f, c);
-	for (int i = BN_MEAN; i <= BN_VAR && updates(f, c) && c->recompute; i++)
+	for (int i = BN_MEAN; i <= BN_VAR && runs_again(f, c, CK_BATCHNORM); i++)
 		update_by_halves(f, op->in[i], op->desc.attr.momentum, (void *)a->in[i]);
+}
+
+static bool keep_state(ck_faulty *f, const ck_call *c, ck_args *a, ck_step *step)
+{
+	(void)step;
+	const ck_op_info *op = ck__op(f, c);
+	for (int i = 0; i < op->desc.nin && c->code == 'F' && !c->recompute; i++)
+		if (op->contract.state >> i & 1 && op->has_backward)
+			ck__keep(f, op->in[i], a->in[i]);
+	return true;
+}
+
+/* What the forward has made of its state is taken back, and kept for the backward. */
+static void take_back(ck_faulty *f, ck_value v, void *at)
+{
+	void *updated = ck__read(f, v, at);
+	f->hits += memcmp(updated, f->kept[v], f->graph->values[v].bytes) != 0;
+	ck__write(f, v, at, f->kept[v]);
+	free(f->kept[v]);
+	f->kept[v] = updated;
+}
+
+static void late(ck_faulty *f, const ck_call *c, const ck_args *a, ck_step *step)
+{
+	(void)step;
+	const ck_op_info *op = ck__op(f, c);
+	for (int i = 0; i < op->desc.nin; i++) {
+		ck_value v = op->in[i];
+		if (!(op->contract.state >> i & 1) || !op->has_backward)
+			continue;
+		if (c->code == 'F' && !c->recompute)
+			take_back(f, v, (void *)a->in[i]);
+		if (c->code == 'B')
+			ck__write(f, v, f->memory.base + f->program->layout.persistent[v], f->kept[v]);
+	}
 }
 
 const ck_fault ck__state_faults[] = {
@@ -101,5 +163,18 @@ const ck_fault ck__state_faults[] = {
      .needs = needs,
      .before = keep_statistics,
      .after = corrected},
+    {.name = "state-in-backward",
+     .field = "the first forward runs without state, and statistics and counters move only when the backward runs it again",
+     .needs = "no op that keeps state has a backward",
+     .before = keep_state,
+     .after = late},
+    {.name = "counter-twice",
+     .field = "any accumulator in the forward, such as a router's expert load, adds up again when its segment is recomputed",
+     .needs = "no op that counts is recomputed",
+     .before = tally_twice},
+    {.name = "counter-calls-twice",
+     .field = "the load is guarded in the recompute, but the number of calls that it is divided by is counted up again",
+     .needs = "no op that counts is recomputed",
+     .after = calls_twice},
     {.name = NULL},
 };

@@ -127,7 +127,7 @@ static ck_status run_schedule(const ck_fault_subject *s, const ck_schedule *sche
 
 static void copy_schedule(const ck_schedule *from, ck_schedule *to)
 {
-	*to = (ck_schedule){0};
+	*to = (ck_schedule){.forward_only = from->forward_only};
 	for (int i = 0; i < from->n; i++)
 		ck_schedule_add(to, from->at[i].code, from->at[i].id);
 }

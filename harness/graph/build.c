@@ -243,6 +243,14 @@ ck_value ck_activation(ck_graph *g, const char *name, ck_value x, ck_act act)
 	return act == CK_ACT_NONE ? x : add_op(g, name, CK_ACT, (ck_attr){.act = act}, IN(x));
 }
 
+ck_value ck_activation_inplace(ck_graph *g, const char *name, ck_value x, ck_act act)
+{
+	if (x != CK_NONE && g->values[x].kind != CK_ACTIVATION)
+		ck_graph_error(g, "%s: it cannot work in place over the %s '%s', which has to stay; let it work on a copy",
+			       name, ck_kind_name(g->values[x].kind), g->values[x].name);
+	return add_op(g, name, CK_ACT, (ck_attr){.act = act, .inplace = true}, IN(x));
+}
+
 ck_value ck_scores(ck_graph *g, const char *name, ck_value qkv, int heads)
 {
 	double width = (double)ck_shape_last(ck_shape_of(g, qkv)) / 3;
@@ -288,6 +296,11 @@ ck_value ck_avgpool(ck_graph *g, const char *name, ck_value x, int kh, int kw, i
 ck_value ck_flatten(ck_graph *g, const char *name, ck_value x)
 {
 	return add_op(g, name, CK_FLATTEN, (ck_attr){0}, IN(x));
+}
+
+ck_value ck_tally(ck_graph *g, const char *name, ck_value x, ck_value load, ck_value calls)
+{
+	return add_op(g, name, CK_TALLY, (ck_attr){0}, IN(x, load, calls));
 }
 
 ck_value ck_cross_entropy(ck_graph *g, const char *name, ck_value logits, ck_value target)

@@ -9,6 +9,8 @@
  *     cast ─▶ softmax (─▶ dropout) ─▶ cast     softmax (and dropout) in 16-bit storage: a kept weight is rounded before dropout
  *                                              scales it, too
  *
+ * An activation that must work in place stays an op of its own.
+ *
  * A fused op is an op with its own contract, so nothing downstream knows of fusion. It keeps the first op's name and place; so
  * a residual must have been computed before that place. */
 #include <stdlib.h>
@@ -136,7 +138,7 @@ static bool absorb_reader(ck_graph *g, int o, bool *gone)
 	if (r == CK_NONE)
 		return false;
 	const ck_op_info *reader = &g->ops[r];
-	bool taken = reader->desc.kind == CK_ACT       ? take_activation(op, reader->desc.attr.act)
+	bool taken = reader->desc.kind == CK_ACT ? !reader->desc.attr.inplace && take_activation(op, reader->desc.attr.act)
 		     : reader->desc.kind == CK_DROPOUT ? !reader->desc.attr.residual && take_dropout(op, reader->desc.attr.p)
 		     : reader->desc.kind == CK_ADD     ? take_residual(g, op, o, reader)
 		     : reader->desc.kind == CK_CAST    ? take_cast(op, reader->desc.attr.to)

@@ -106,6 +106,8 @@ ck_value ck_batchnorm(ck_graph *g, const char *name, ck_value x, ck_batchnorm_va
 		      bool training);
 ck_value ck_layernorm(ck_graph *g, const char *name, ck_value x, ck_value gamma, ck_value beta, double eps);
 ck_value ck_activation(ck_graph *g, const char *name, ck_value x, ck_act act);
+/* The same over x itself, as torch.nn.ReLU(inplace=True): x is gone after it. Not fused; a schedule that reads x later is refused. */
+ck_value ck_activation_inplace(ck_graph *g, const char *name, ck_value x, ck_act act);
 ck_value ck_scores(ck_graph *g, const char *name, ck_value qkv, int heads); /* scale 1 / sqrt(C / heads) */
 ck_value ck_softmax(ck_graph *g, const char *name, ck_value s, bool causal);
 ck_value ck_weighted_sum(ck_graph *g, const char *name, ck_value p, ck_value qkv, int heads);
@@ -115,6 +117,7 @@ ck_value ck_embedding(ck_graph *g, const char *name, ck_value ids, ck_value wte,
 ck_value ck_maxpool(ck_graph *g, const char *name, ck_value x, int window, int stride, int pad);
 ck_value ck_avgpool(ck_graph *g, const char *name, ck_value x, int kh, int kw, int stride, int pad);
 ck_value ck_flatten(ck_graph *g, const char *name, ck_value x);
+ck_value ck_tally(ck_graph *g, const char *name, ck_value x, ck_value load, ck_value calls);
 ck_value ck_cross_entropy(ck_graph *g, const char *name, ck_value logits, ck_value target);
 
 /* Extents of a value while building: last extent of x, and so on. 0 once an error stands. */
@@ -136,6 +139,12 @@ int ck_graph_op(const ck_graph *g, const char *name);
 static inline bool ck_value_managed(const ck_value_info *v)
 {
 	return v->kind == CK_ACTIVATION || v->kind == CK_STASH || v->kind == CK_WEIGHT_COPY;
+}
+
+/* What an op's forward makes for others to read. */
+static inline bool ck_value_made(const ck_value_info *v)
+{
+	return v->kind == CK_ACTIVATION || v->kind == CK_WEIGHT_COPY;
 }
 
 /* What an optimizer changes. A frozen parameter has no gradient. */

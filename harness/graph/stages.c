@@ -7,8 +7,9 @@
  *     x ──▶ conv ──▶ bn ──▶ conv ──▶ bn + x ──▶ …
  *     1     2        2      2        1   values that cross
  *
- * The place before the loss's own op is no cut: a stage of nothing but the loss would be of no use to a plan. Nor is one after a
- * cast, which belongs to the op that it is made for: so a model has the same stages with mixed precision as without. */
+ * A value that an op must work in place over is gone after that op, so that no recompute can start from it: it is no cut.
+ * The place before the loss's own op is no cut, either: a stage of nothing but the loss would be of no use to a plan. Nor is one
+ * after a cast, which belongs to the op that it is made for: so a model has the same stages with mixed precision as without. */
 #include <stdlib.h>
 
 #include "harness/graph/internal.h"
@@ -34,6 +35,17 @@ static int loss_begins(const ck_graph *g)
 	return o;
 }
 
+/* Whether an op must lie over v. */
+static bool overwritten(const ck_graph *g, ck_value v)
+{
+	for (int r = 0; r < g->values[v].nreaders; r++) {
+		const ck_op_info *op = &g->ops[g->values[v].readers[r]];
+		if (op->contract.inplace_required && op->in[op->contract.inplace_forward] == v)
+			return true;
+	}
+	return false;
+}
+
 void ck__graph_stages(ck_graph *g)
 {
 	int end = loss_begins(g);
@@ -56,7 +68,7 @@ void ck__graph_stages(ck_graph *g)
 	for (int o = 0; o < g->nops; o++) {
 		live += crossing[o];
 		which += sum[o];
-		if (o == 0 || (live == 1 && o < end && !is_cast(g, o - 1))) {
+		if (o == 0 || (live == 1 && o < end && !is_cast(g, o - 1) && !overwritten(g, (ck_value)which))) {
 			g->cut[g->nstages] = o == 0 ? g->ops[0].in[0] : (ck_value)which;
 			g->stage_first[g->nstages++] = o;
 		}

@@ -2,7 +2,8 @@
  *
  * An op may work in place: its result takes over the buffer of something that ends with that very instruction. Forward: an input
  * whose D follows at once. Backward: the gradient of the output (which always ends there), or a saved input whose D follows at once. The
- * rule is a function of graph and schedule alone, so prediction, layout and executor agree. */
+ * rule is a function of graph and schedule alone, so prediction, layout and executor agree. An op that must work in place is refused
+ * where it cannot. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,6 +150,40 @@ static void note_ends(walk *k)
 		k->ends_at[k->s->at[i].id] = k->at;
 }
 
+/* ---- in place on demand ---------------------------------------------------------------------------------------------------- */
+
+/* The next instruction that reads v as it is now, or CK_NONE. */
+static int next_reader(const walk *k, ck_value v)
+{
+	for (int i = k->at + 1; i < k->s->n; i++) {
+		const ck_instr *in = &k->s->at[i];
+		if (in->code == 'D' && in->id == v)
+			return CK_NONE;
+		if (in->code != 'F' && in->code != 'B')
+			continue;
+		ck_reads reads = ck_reads_of(k->g, *in);
+		for (int r = 0; r < reads.n; r++)
+			if (reads.at[r] == v)
+				return i;
+	}
+	return CK_NONE;
+}
+
+static ck_status not_in_place(const walk *k, const ck_op_info *op)
+{
+	ck_value x = op->in[op->contract.inplace_forward];
+	const char *name = k->g->values[x].name;
+	int reader = next_reader(k, x);
+	if (reader == CK_NONE)
+		return broken(k, "it works in place over '%.150s'; drop that right after it", name);
+	const ck_instr *in = &k->s->at[reader];
+	return broken(
+	    k,
+	    "it works in place over '%.100s', which instruction %d (%c %.100s) reads later; run F %.100s again before "
+	    "that, or build the model without working in place",
+	    name, reader + 1, in->code, k->g->ops[in->id].name, k->g->ops[k->g->values[x].producer].name);
+}
+
 /* ---- the instructions ----------------------------------------------------------------------------------------------------- */
 
 static ck_status walk_forward(walk *k, int o)
@@ -166,6 +201,8 @@ static ck_status walk_forward(walk *k, int o)
 			return broken(k, "it writes '%.200s', which is live; drop that first", g->values[writes.at[i]].name);
 	note_ends(k);
 	int shares = dying_input(k, op, op->contract.inplace_forward, g->values[op->out[0]].bytes);
+	if (op->contract.inplace_required && shares == CK_NONE)
+		return not_in_place(k, op);
 	begin_value(k, op->out[0], g->values[op->out[0]].kind == CK_ACTIVATION ? shares : CK_NONE);
 	for (int i = 0; i < op->desc.nstash; i++)
 		begin_value(k, op->stash[i], CK_NONE);
@@ -202,6 +239,8 @@ static ck_status walk_backward(walk *k, int o)
 {
 	const ck_graph *g = k->g;
 	const ck_op_info *op = &g->ops[o];
+	if (k->s->forward_only)
+		return broken(k, "a forward-only schedule has no B; leave it out");
 	if (!op->has_backward)
 		return broken(k, "this op has no backward: nothing before it is trained; leave the B out");
 	if (o != k->next_b)
@@ -249,6 +288,9 @@ static ck_status walk_drop(walk *k, ck_value v)
 static ck_status walk_end(walk *k)
 {
 	k->at = k->s->n;
+	for (int o = 0; o < k->g->nops && k->s->forward_only; o++)
+		if (!k->runs[o])
+			return broken(k, "the F of '%.200s' never runs", k->g->ops[o].name);
 	if (k->next_b >= 0)
 		return broken(k, "the B of '%.200s' never runs, and so its gradients are missing", k->g->ops[k->next_b].name);
 	for (int v = 0; v < k->g->nvalues; v++)
@@ -296,7 +338,10 @@ ck_status ck_schedule_check(const ck_graph *g, const ck_schedule *s, ck_workspac
 	}
 	k.t.persistent = k.held;
 	k.t.states = w.states;
-	next_backward(&k);
+	if (s->forward_only)
+		k.next_b = CK_NONE; /* none has to come */
+	else
+		next_backward(&k);
 	ck_status status = walk_all(&k);
 	free(k.current);
 	free(k.live);

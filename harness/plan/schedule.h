@@ -13,7 +13,8 @@
  *   - F op: every activation that op reads is live; its outputs and stashes are not (drop them first: F writes them anew);
  *   - B op: all that its contract reads is live, and so is the gradient of its output; B's stand in the fixed order, each op
  * with a backward has exactly one, and any other op has none;
- *   - D value: the value is live; at the end nothing is.
+ *   - D value: the value is live; at the end nothing is;
+ *   - an op that must work in place (kernels/ops.h): its input's D follows at once.
  *
  * Text form, one instruction a line, '#' starts a comment; the first line names the graph:
  *
@@ -38,6 +39,7 @@ typedef struct ck_instr {
 typedef struct ck_schedule { /* owned by who made it; ck_schedule_free */
 	ck_instr *at;
 	int n, capacity;
+	bool forward_only; /* a validation pass: it has no B at all, where otherwise none may be missing */
 } ck_schedule;
 
 void ck_schedule_add(ck_schedule *s, char code, int id);
@@ -122,5 +124,13 @@ typedef struct ck_trace {
  * (ck_trace_free; zeroed on failure). trace may be NULL. */
 ck_status ck_schedule_check(const ck_graph *g, const ck_schedule *s, ck_workspaces w, ck_trace *trace, ck_err *err);
 void ck_trace_free(ck_trace *t);
+
+/* ---- forward alone --------------------------------------------------------------------------------------------------------- */
+
+/* A forward-only pass: every op runs once, every value drops after its last reader. Its order is one whose live peak, with the
+ * workspaces given, is the least of all orders in which the graph can run, ops that draw random numbers kept in theirs. The least is
+ * found by trying all sets of finished ops of a stage, stage by stage, as everything passes through a single value in between; a stage
+ * with more such sets than forward.c is ready to try keeps the graph's order. */
+ck_status ck_forward_only(const ck_graph *g, const ck_workspaces *w, ck_schedule *s, ck_err *err);
 
 #endif

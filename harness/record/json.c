@@ -127,6 +127,19 @@ static void put_measuring(cJSON *root, const ck_result *r)
 	put_text(o, "end", r->measuring.end);
 }
 
+static void put_forward_only(cJSON *root, const ck_result *r)
+{
+	if (!r->forward_only.known)
+		return;
+	cJSON *o = cJSON_AddObjectToObject(root, "forward_only");
+	put_text(o, "verdict", ck_verdict_names[r->forward_only.verdict]);
+	put_size(o, "predicted_peak", r->forward_only.predicted_peak);
+	put_size(o, "live_peak", r->forward_only.live_peak);
+	put_size(o, "arena", r->forward_only.arena);
+	put_number(o, "recomputed_ops", r->forward_only.recomputed_ops);
+	put_digest(o, "digest", r->forward_only.digest);
+}
+
 static void put_parity(cJSON *point, const ck_point *p)
 {
 	if (!p->checked)
@@ -238,6 +251,7 @@ char *ck_result_json(const ck_result *r)
 	cJSON *root = ck__json_begin(CK_RESULT_SCHEMA, r);
 	cJSON_AddItemToObject(root, "case", ck__json_case(r));
 	put_text(root, "baseline", r->baseline);
+	put_forward_only(root, r);
 	put_measuring(root, r);
 	cJSON *points = cJSON_AddArrayToObject(root, "points");
 	for (int i = 0; i < r->npoints; i++)

@@ -220,6 +220,22 @@ static void read_zero_gradients(reader *r, const cJSON *parity, ck_point *p)
 	}
 }
 
+static void read_forward_only(reader *r, const cJSON *root, ck_result *to)
+{
+	to->forward_only.known = has(root, "forward_only");
+	if (!to->forward_only.known)
+		return;
+	const cJSON *o = object_in(r, root, "forward_only");
+	enter(r, "forward_only.");
+	to->forward_only.verdict = (ck_verdict)word_in(r, o, "verdict", ck_verdict_names, CK_PARITY_FAILED + 1);
+	to->forward_only.predicted_peak = known_size_in(r, o, "predicted_peak");
+	to->forward_only.live_peak = known_size_in(r, o, "live_peak");
+	to->forward_only.arena = known_size_in(r, o, "arena");
+	to->forward_only.recomputed_ops = int_in(r, o, "recomputed_ops");
+	to->forward_only.digest = digest_in(r, o, "digest");
+	enter(r, "%s", "");
+}
+
 static void read_parity(reader *r, const cJSON *point, int i, ck_point *p)
 {
 	p->checked = has(point, "parity");
@@ -323,6 +339,7 @@ static void read_root(reader *r, const cJSON *root, ck_result *to)
 	read_device(r, root, to);
 	read_case(r, root, to);
 	to->baseline = text_in(r, root, "baseline");
+	read_forward_only(r, root, to);
 	read_measuring(r, root, to);
 	const cJSON *points = cJSON_GetObjectItemCaseSensitive(root, "points"), *point;
 	if (!cJSON_IsArray(points))

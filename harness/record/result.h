@@ -78,7 +78,14 @@ typedef struct ck_result {
 		uint64_t graph; /* digest of the graph, as schedules name it */
 		double model_flops;
 	} c;
-	char *baseline; /* the plan that parity and overhead refer to: none, or the first that fits in memory */
+	struct {
+		bool known;         /* it ran; else nothing else is there */
+		ck_verdict verdict; /* against the baseline's forward */
+		size_t predicted_peak, live_peak, arena;
+		int recomputed_ops;
+		ck_digest digest; /* of kind "forward" */
+	} forward_only;           /* a pass without any backward, as validation runs it */
+	char *baseline;           /* the plan that parity and overhead refer to: none, or the first that fits in memory */
 	struct {
 		int rounds; /* 0: nothing was timed */
 		double seconds;

@@ -100,6 +100,19 @@ static void tell_random(const ck_result *r, FILE *to)
 		    sizeof(ck_rng_state));
 }
 
+static void print_forward_only(const ck_result *r, FILE *to)
+{
+	char peak[CK_UNIT_TEXT];
+	if (!r->forward_only.known)
+		return;
+	fprintf(to, "forward only: live peak %s, %d ops recomputed, loss and state ",
+		ck_bytes_text(r->forward_only.live_peak, peak), r->forward_only.recomputed_ops);
+	if (r->forward_only.verdict == CK_BITWISE)
+		fprintf(to, "as after the forward of plan %s\n", r->baseline);
+	else
+		fprintf(to, "DIFFER from those after the forward of plan %s\n", r->baseline);
+}
+
 void ck_result_table(const ck_result *r, FILE *to)
 {
 	static const char *const heads[] = {"<",         "<plan",         ">segments",  ">live peak",     ">saving",
@@ -132,6 +145,7 @@ void ck_result_table(const ck_result *r, FILE *to)
 		fprintf(to, "overhead in time is over plan %s, since none was not run\n", r->baseline);
 	print_zero_gradients(r, to);
 	tell_random(r, to);
+	print_forward_only(r, to);
 	print_reasons(r, to);
 }
 
@@ -145,8 +159,8 @@ static void add_loss(ck_columns *c, const ck_point *p)
 
 void ck_result_parity(const ck_result *r, FILE *to)
 {
-	static const char *const heads[] = {"<plan",  ">value of loss", "<loss",       "<gradients", "<input",
-					    "<state", "<random",        ">rng states", ">restores",  "<verdict"};
+	static const char *const heads[] = {"<plan",    ">value of loss", "<loss",       "<gradients", "<input",  "<state",
+					    "<forward", "<random",        ">rng states", ">restores",  "<verdict"};
 	_Static_assert(CK_DIGEST_KINDS == sizeof heads / sizeof *heads - 5, "one column per kind of digest");
 	ck_columns c = ck_columns_new(sizeof heads / sizeof *heads, heads);
 	const ck_point *base = ck_result_find(r, r->baseline);
@@ -168,5 +182,6 @@ void ck_result_parity(const ck_result *r, FILE *to)
 	ck_columns_free(&c);
 	print_zero_gradients(r, to);
 	tell_random(r, to);
+	print_forward_only(r, to);
 	print_reasons(r, to);
 }

@@ -9,7 +9,7 @@
 #include "harness/run/program.h"
 #include "kernels/alloc.h"
 
-const char *const ck_digest_names[CK_DIGEST_KINDS] = {"loss", "gradients", "input", "state", "random"};
+const char *const ck_digest_names[CK_DIGEST_KINDS] = {"loss", "gradients", "input", "state", "forward", "random"};
 const char *const ck_verdict_names[CK_VERDICTS] = {"bitwise", "failed", "proves-nothing"};
 
 static ck_digest finish(XXH3_state_t *x)
@@ -27,6 +27,8 @@ static bool same(ck_digest a, ck_digest b)
 
 typedef struct taker {
 	const ck_session *s;
+	const ck_program *p;
+	const ck_memory *m;
 	ck_outcome *o;
 	XXH3_state_t *kind[CK_DIGEST_KINDS], *value;
 	void *chunk;
@@ -62,8 +64,17 @@ static void take_tensor(taker *t, ck_digest_kind kind, ck_value v, const char *f
 	}
 	t->o->gradients += gradient;
 	t->o->zeros += t->o->zero[v];
-	t->o->value[v] = finish(t->value);
+	(kind == CK_DIGEST_FORWARD ? t->o->forward : t->o->value)[v] = finish(t->value);
 	t->o->has[kind] = true;
+}
+
+static void take_forward(void *user)
+{
+	taker *t = user;
+	const ck_graph *g = t->s->graph;
+	for (int v = 0; v < g->nvalues; v++)
+		if (g->values[v].kind == CK_BUFFER || v == g->loss)
+			take_tensor(t, CK_DIGEST_FORWARD, v, ck_program_value(t->p, t->m, v));
 }
 
 static void take_random(taker *t, const ck_step *step)
@@ -74,9 +85,11 @@ static void take_random(taker *t, const ck_step *step)
 	XXH3_128bits_update(t->kind[CK_DIGEST_RANDOM], &step->random_draws, sizeof step->random_draws);
 }
 
-static void take_all(taker *t, const ck_program *p, const ck_memory *m, const ck_step *step)
+static void take_all(taker *t, const ck_step *step)
 {
 	const ck_graph *g = t->s->graph;
+	const ck_program *p = t->p;
+	const ck_memory *m = t->m;
 	for (int v = 0; v < g->nvalues; v++) {
 		const char *gradient = ck_program_gradient(p, m, v);
 		if (g->values[v].kind == CK_BUFFER)
@@ -128,12 +141,32 @@ ck_status ck_outcome_take(const ck_program *p, ck_memory *m, uint64_t seed, ck_o
 	return ck__outcome_take(p, m, seed, NULL, o, err);
 }
 
+static taker new_taker(const ck_program *p, const ck_memory *m, ck_outcome *o)
+{
+	taker t = {.s = p->session, .p = p, .m = m, .o = o, .value = new_state(), .chunk = ck_alloc(1, CHUNK)};
+	for (int k = 0; k < CK_DIGEST_KINDS; k++)
+		t.kind[k] = new_state();
+	return t;
+}
+
+static void free_taker(taker *t)
+{
+	for (int k = 0; k < CK_DIGEST_KINDS; k++)
+		XXH3_freeState(t->kind[k]);
+	XXH3_freeState(t->value);
+	free(t->chunk);
+}
+
 ck_status ck__outcome_take(const ck_program *p, ck_memory *m, uint64_t seed, const struct ck_hook *hook, ck_outcome *o,
 			   ck_err *err)
 {
-	const ck_session *s = p->session;
-	*o = (ck_outcome){.not_finite = CK_NONE, .nvalues = s->graph->nvalues};
-	ck_step step = {.seed = seed, .check = true, .hook = hook};
+	size_t nvalues = (size_t)p->session->graph->nvalues;
+	*o = (ck_outcome){.not_finite = CK_NONE, .nvalues = (int)nvalues};
+	o->value = ck_alloc(nvalues, sizeof *o->value);
+	o->forward = ck_alloc(nvalues, sizeof *o->forward);
+	o->zero = ck_alloc(nvalues, sizeof *o->zero);
+	taker t = new_taker(p, m, o);
+	ck_step step = {.seed = seed, .check = true, .hook = hook, .forward_done = take_forward, .user = &t};
 	ck_memory_reset(m, &p->layout, seed);
 	uint64_t start = digest_start(p, m);
 	ck_status status = ck_program_run(p, m, &step, err);
@@ -142,49 +175,54 @@ ck_status ck__outcome_take(const ck_program *p, ck_memory *m, uint64_t seed, con
 		status = ck_fail(err, CK_FAILED, "the step changed a parameter or the batch; this is a fault of ckbench");
 	}
 	o->broken = step.broken;
-	if (status != CK_OK)
-		return status;
-	o->value = ck_alloc((size_t)s->graph->nvalues, sizeof *o->value);
-	o->zero = ck_alloc((size_t)s->graph->nvalues, sizeof *o->zero);
-	taker t = {.s = s, .o = o, .value = new_state(), .chunk = ck_alloc(1, CHUNK)};
-	for (int k = 0; k < CK_DIGEST_KINDS; k++)
-		t.kind[k] = new_state();
-	take_all(&t, p, m, &step);
-	for (int k = 0; k < CK_DIGEST_KINDS; k++)
-		XXH3_freeState(t.kind[k]);
-	XXH3_freeState(t.value);
-	free(t.chunk);
-	return CK_OK;
+	if (status == CK_OK)
+		take_all(&t, &step);
+	free_taker(&t);
+	if (status != CK_OK) {
+		ck_outcome_free(o);
+		o->broken = step.broken;
+	}
+	return status;
 }
 
 void ck_outcome_free(ck_outcome *o)
 {
 	free(o->value);
 	free(o->zero);
+	free(o->forward);
 	*o = (ck_outcome){0};
 }
 
 /* ---- comparing ------------------------------------------------------------------------------------------------------------ */
 
-/* Names the first value that differs, and how many there are; and the cause, where draws in another order are one. */
+/* Names the first of the values that differs, and how many there are. false: none does. `when`: "" or "after the forward alone, ".
+ * `cause`: "", or what brought it about. */
+static bool name_value(const ck_graph *g, const ck_digest *a, const ck_digest *b, const char *when, const char *cause,
+		       ck_err *why)
+{
+	int first = CK_NONE, n = 0;
+	for (int v = 0; v < g->nvalues; v++)
+		if (!same(a[v], b[v])) {
+			first = first == CK_NONE ? v : first;
+			n++;
+		}
+	if (first == CK_NONE)
+		return false;
+	const char *what = g->values[first].kind == CK_BUFFER ? "buffer" : first == g->loss ? "the loss," : "the gradient of";
+	ck_fail(why, CK_FAILED, "%s%s '%.200s' differs from plan none's; %d tensor%s in all%s", when, what,
+		g->values[first].name, n, n == 1 ? " does" : "s do", cause);
+	return true;
+}
+
+/* Names what differs first; and the cause, where draws in another order are one. */
 static void name_difference(const ck_graph *g, const ck_outcome *a, const ck_outcome *b, ck_err *why)
 {
 	char cause[CK_RNG_ORDER_TEXT];
 	bool other_order = b->order.early != a->order.early || b->order.turn != a->order.turn;
 	ck__rng_order_text(g, other_order ? b->order : (ck_rng_order){CK_NONE, CK_NONE}, cause);
-	int first = CK_NONE, n = 0;
-	for (int v = 0; v < g->nvalues; v++)
-		if (!same(a->value[v], b->value[v])) {
-			first = first == CK_NONE ? v : first;
-			n++;
-		}
-	if (first == CK_NONE) {
+	if (!name_value(g, a->value, b->value, "", cause, why) &&
+	    !name_value(g, a->forward, b->forward, "after the forward alone, ", cause, why))
 		ck_fail(why, CK_FAILED, "what was drawn from the random stream differs from plan none's%s", cause);
-		return;
-	}
-	const char *what = g->values[first].kind == CK_BUFFER ? "buffer" : first == g->loss ? "the loss," : "the gradient of";
-	ck_fail(why, CK_FAILED, "%s '%.200s' differs from plan none's; %d tensor%s in all%s", what, g->values[first].name, n,
-		n == 1 ? " does" : "s do", cause);
 }
 
 bool ck_outcome_proves(const ck_graph *g, const ck_outcome *o, ck_err *why)
@@ -206,14 +244,30 @@ bool ck_outcome_proves(const ck_graph *g, const ck_outcome *o, ck_err *why)
 	return false;
 }
 
+static bool same_kind(const ck_outcome *a, const ck_outcome *b, int kind)
+{
+	return a->has[kind] == b->has[kind] && same(a->kind[kind], b->kind[kind]);
+}
+
 ck_verdict ck_outcome_compare(const ck_graph *g, const ck_outcome *baseline, const ck_outcome *o, ck_err *why)
 {
 	if (!ck_outcome_proves(g, baseline, why))
 		return CK_PROVES_NOTHING;
 	for (int k = 0; k < CK_DIGEST_KINDS; k++)
-		if (o->has[k] != baseline->has[k] || !same(o->kind[k], baseline->kind[k])) {
+		if (!same_kind(baseline, o, k)) {
 			name_difference(g, baseline, o, why);
 			return CK_PARITY_FAILED;
 		}
 	return CK_BITWISE;
+}
+
+ck_verdict ck_outcome_compare_forward(const ck_graph *g, const ck_outcome *baseline, const ck_outcome *o, ck_err *why)
+{
+	if (!same_kind(baseline, o, CK_DIGEST_FORWARD))
+		name_value(g, baseline->forward, o->forward, "", "", why);
+	else if (!same_kind(baseline, o, CK_DIGEST_RANDOM))
+		ck_fail(why, CK_FAILED, "what was drawn from the random stream differs from plan none's");
+	else
+		return CK_BITWISE;
+	return CK_PARITY_FAILED;
 }

@@ -11,11 +11,12 @@ typedef enum ck_digest_kind {
 	CK_DIGEST_LOSS,
 	CK_DIGEST_GRADIENTS, /* all parameter gradients */
 	CK_DIGEST_INPUT,     /* gradient of the inputs that have one */
-	CK_DIGEST_STATE,     /* buffers after the step: BatchNorm mean, variance, count */
+	CK_DIGEST_STATE,     /* buffers after the step: BatchNorm mean, variance, count; counters */
+	CK_DIGEST_FORWARD,   /* buffers and loss after the forward alone, when the loss has been computed first */
 	CK_DIGEST_RANDOM,    /* the random stream's position */
 	CK_DIGEST_KINDS
 } ck_digest_kind;
-extern const char *const ck_digest_names[CK_DIGEST_KINDS]; /* "loss", "gradients", "input", "state", "random" */
+extern const char *const ck_digest_names[CK_DIGEST_KINDS]; /* "loss", "gradients", "input", "state", "forward", "random" */
 
 typedef struct ck_digest {
 	uint64_t hi, lo;
@@ -27,6 +28,7 @@ typedef struct ck_outcome {
 	ck_digest kind[CK_DIGEST_KINDS];
 	bool has[CK_DIGEST_KINDS]; /* the case has this kind at all */
 	ck_digest *value;          /* by value: its gradient's digest, or a buffer's content's */
+	ck_digest *forward;        /* by value: a buffer's content's or the loss's, after the forward alone */
 	int nvalues;
 	size_t live_peak;
 	ck_run_check broken; /* when the run was refused: by which check */
@@ -37,7 +39,7 @@ typedef struct ck_outcome {
 	ck_value not_finite;  /* the first value whose gradient (of the loss: which itself) is not finite; CK_NONE */
 	bool *zero;           /* by value: it has a gradient, and that is zero in every element */
 	int gradients, zeros; /* how many gradients there are, and how many of them are zero in every element */
-	ck_rng_order order; /* the program's: why masks may be others */
+	ck_rng_order order;   /* the program's: why masks may be others */
 } ck_outcome;
 
 /* A comparison that cannot fail is not passed: it proves nothing. */
@@ -58,5 +60,7 @@ bool ck_outcome_proves(const ck_graph *g, const ck_outcome *o, ck_err *why);
 /* Compares with the baseline's; on a difference `why` names the first value that differs, and how many do. CK_PROVES_NOTHING where
  * the baseline is such that equality would prove nothing. */
 ck_verdict ck_outcome_compare(const ck_graph *g, const ck_outcome *baseline, const ck_outcome *o, ck_err *why);
+/* The same where o is of a forward-only pass: what a forward leaves is compared, that is loss, buffers and random stream. */
+ck_verdict ck_outcome_compare_forward(const ck_graph *g, const ck_outcome *baseline, const ck_outcome *o, ck_err *why);
 
 #endif

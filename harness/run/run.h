@@ -83,6 +83,9 @@ typedef struct ck_step {
 	 * bytes, when its op has run for the first time. capture NULL: none. */
 	ck_value captured;
 	void *capture;
+	/* Called when the loss has been computed for the first time: the forward is over. NULL: nobody wants to know. */
+	void (*forward_done)(void *user);
+	void *user;
 	/* out */
 	uint64_t
 	    random_draws; /* the stream's position. By the counter: a sum of hashes of what first forwards drew, seed, step, op and

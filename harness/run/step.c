@@ -78,6 +78,8 @@ static void run_call(const ck_program *p, ck_memory *m, const ck_call *c, ck_ste
 	if (runs && hook && hook->after)
 		hook->after(hook->user, c, &a, step);
 	ck__rng_after(m, c);
+	if (step->forward_done && c->code == 'F' && !c->recompute && s->graph->ops[c->id].out[0] == s->graph->loss)
+		step->forward_done(step->user);
 	if (step->op_seconds) {
 		if (s->backend->sync)
 			s->backend->sync(s->device);

@@ -140,6 +140,10 @@ static ck_status take_forward(ck_watch *w, const ck_call *c, ck_err *err)
 {
 	const ck_op_info *op = &w->g->ops[c->id];
 	int in = op->contract.inplace_forward;
+	if (op->contract.inplace_required && c->out[0] != c->in[in])
+		return ck_fail(err, CK_FAILED,
+			       "F %s should work in place over '%.100s', but does not; this is a fault of ckbench", op->name,
+			       w->g->values[op->in[in]].name);
 	ck_status status = take(w, c, op->out[0], c->out[0], slot_bytes(w, op->out[0]), in < 0 ? CK_NONE : op->in[in], err);
 	for (int i = 0; i < op->desc.nstash && status == CK_OK; i++)
 		status = take(w, c, op->stash[i], c->stash[i], slot_bytes(w, op->stash[i]), CK_NONE, err);

@@ -30,7 +30,7 @@ typedef struct ck_op_entry {
 
 extern const ck_op_entry ck__op_linear, ck__op_conv2d, ck__op_batchnorm, ck__op_layernorm, ck__op_act, ck__op_scores,
     ck__op_softmax, ck__op_wsum, ck__op_dropout, ck__op_add, ck__op_embedding, ck__op_maxpool, ck__op_avgpool, ck__op_flatten,
-    ck__op_cast, ck__op_xent;
+    ck__op_cast, ck__op_tally, ck__op_xent;
 
 const ck_op_entry *ck__op_entry(ck_op_kind kind);
 

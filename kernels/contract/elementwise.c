@@ -3,7 +3,11 @@
 
 static ck_status act_check(const ck_attr *a, ck_err *err)
 {
-	return a->act != CK_ACT_NONE ? CK_OK : ck_fail(err, CK_USAGE, "no activation given");
+	if (a->act == CK_ACT_NONE)
+		return ck_fail(err, CK_USAGE, "no activation given");
+	if (a->inplace && a->act != CK_ACT_RELU)
+		return ck_fail(err, CK_USAGE, "only ReLU works in place: GELU's backward reads its input");
+	return CK_OK;
 }
 
 static ck_status same_infer(ck_op_desc *d, ck_err *err)
@@ -18,6 +22,7 @@ static void act_contract(const ck_op_desc *d, ck_contract *c)
 	c->reads_out = ck__needs(d, 0) && relu;
 	c->reads_in = ck__needs(d, 0) && !relu;
 	c->inplace_forward = relu ? 0 : -1;
+	c->inplace_required = d->attr.inplace;
 	c->inplace_backward = ck__needs(d, 0) ? 0 : -1;
 }
 

@@ -31,7 +31,11 @@ static void *part_of(const void *qkv, enum part part, const attention_shape *s)
 static ck_view rows(const attention_shape *s, int64_t parts)
 {
 	int64_t row = parts * s->h * s->d;
-	return (ck_view){.dtype = s->dtype, .nd = 4, .d = {s->b, s->h, s->t, s->d}, .stride = {s->t * row, s->d, row, 1}};
+	return (ck_view){.dtype = s->dtype,
+			 .nd = 4,
+			 .d = {s->b, s->h, s->t, s->d},
+			 .stride = {s->t * row, s->d, row, 1},
+			 .pack = ck_dtype_half(s->dtype)};
 }
 
 /* (B,H,T,T): the scores or their weights. */
@@ -51,6 +55,7 @@ static ck_view transposed(ck_view v)
 
 static ck_status make(ck_product_kernel *k, ck_matmul m, bool want[2], ck_matmul first, ck_matmul second, ck_err *err)
 {
+	m.c.pack = false;
 	ck_status status = ck__prim_matmul(k->base.device->dnnl, &m, &k->forward, err);
 	if (status == CK_OK)
 		status = ck__product_matmul(k, 0, want[0], first, err);

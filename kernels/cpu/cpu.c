@@ -99,6 +99,7 @@ static ck_cpu_prepare *const ops[CK_OP_KIND_COUNT] = {
     [CK_AVGPOOL] = ck__cpu_avgpool,
     [CK_FLATTEN] = ck__cpu_flatten,
     [CK_CAST] = ck__cpu_cast,
+    [CK_TALLY] = ck__cpu_tally,
     [CK_XENT] = ck__cpu_xent,
 };
 

@@ -31,7 +31,8 @@ typedef ck_status ck_cpu_prepare(ck_device *device, const ck_op_desc *desc, ck_k
 
 ck_cpu_prepare ck__cpu_linear, ck__cpu_conv2d, ck__cpu_scores, ck__cpu_wsum;                        /* oneDNN */
 ck_cpu_prepare ck__cpu_batchnorm, ck__cpu_layernorm, ck__cpu_act, ck__cpu_softmax, ck__cpu_dropout; /* vectorised C */
-ck_cpu_prepare ck__cpu_add, ck__cpu_embedding, ck__cpu_maxpool, ck__cpu_avgpool, ck__cpu_flatten, ck__cpu_cast, ck__cpu_xent;
+ck_cpu_prepare ck__cpu_add, ck__cpu_embedding, ck__cpu_maxpool, ck__cpu_avgpool, ck__cpu_flatten, ck__cpu_cast, ck__cpu_tally,
+    ck__cpu_xent;
 
 /* The optimizers. */
 void ck__cpu_update(ck_device *device, const ck_update *u);

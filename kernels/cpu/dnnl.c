@@ -281,12 +281,13 @@ static void refuse_reference(ck_builder *b, const_dnnl_primitive_desc_t pd, cons
 
 /* ---- matrix products ----------------------------------------------------------------------------------------------------- */
 
-/* What is there already comes first, divided by the scale: oneDNN has reference code only for a sum after other operations. */
+/* What is there already comes first, divided by the scale: oneDNN has reference code only for a sum after other operations. A result
+ * that is packed is added when it is copied back. */
 static void matmul_post_ops(ck_builder *b, const ck_matmul *m, api_const_md r)
 {
 	if (b->status != dnnl_success)
 		return;
-	if (m->accumulate)
+	if (m->accumulate && !m->c.pack)
 		ok(b, api_append_sum(b->post, 1 / m->scale));
 	if (m->scale != 1)
 		ok(b, api_append_eltwise(b->post, dnnl_eltwise_linear, m->scale));
@@ -314,7 +315,7 @@ static ck_status make_matmul(ck_dnnl *dnnl, const ck_matmul *m, bool staged, ck_
 				{DNNL_ARG_BIAS, CK_AT_BIAS, &m->bias, false, false},
 				{post_r, CK_AT_R, &m->r, false, false},
 				{DNNL_ARG_DST, CK_AT_C, &m->c, true, m->accumulate}},
-		 5, false);
+		 5, m->accumulate && m->c.pack);
 	md_free(a), md_free(w), md_free(c), md_free(bias), md_free(r);
 	return finish(&b, "matrix product", prim, err);
 }

@@ -22,6 +22,7 @@ static const struct {
     [CK_AVGPOOL] = {ck__ref_avgpool_forward, ck__ref_avgpool_backward},
     [CK_FLATTEN] = {ck__ref_flatten_forward, ck__ref_flatten_backward},
     [CK_CAST] = {ck__ref_flatten_forward, ck__ref_flatten_backward}, /* all is float64 here */
+    [CK_TALLY] = {ck__ref_tally_forward, ck__ref_tally_backward},
     [CK_XENT] = {ck__ref_xent_forward, ck__ref_xent_backward},
 };
 

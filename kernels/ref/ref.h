@@ -22,6 +22,7 @@ ck_ref_run ck__ref_embedding_forward, ck__ref_embedding_backward;
 ck_ref_run ck__ref_maxpool_forward, ck__ref_maxpool_backward;
 ck_ref_run ck__ref_avgpool_forward, ck__ref_avgpool_backward;
 ck_ref_run ck__ref_flatten_forward, ck__ref_flatten_backward;
+ck_ref_run ck__ref_tally_forward, ck__ref_tally_backward;
 ck_ref_run ck__ref_xent_forward, ck__ref_xent_backward;
 
 /* The optimizers; any device of this backend. */

@@ -116,6 +116,12 @@ Test(commands, parity_without_a_list)
 		for (int p = 0; p < r->npoints; p++)
 			cr_expect(r->points[p].verdict == CK_BITWISE && r->points[p].time.n == 0, "%s: %s", command,
 				  r->points[p].plan);
+		cr_expect(r->forward_only.known && r->forward_only.verdict == CK_BITWISE && !r->forward_only.recomputed_ops,
+			  "%s: no forward alone", command);
+		cr_expect(r->forward_only.live_peak == r->forward_only.predicted_peak &&
+			      r->forward_only.live_peak <= r->points[0].live_peak && strstr(o.out, "forward only: live peak "),
+			  "%s: forward only holds %zu bytes, plan none %zu", command, r->forward_only.live_peak,
+			  r->points[0].live_peak);
 		cr_assert(strncmp(r->c.line, "ckbench parity ", 15) == 0, "%s", r->c.line);
 		char *pasted = ck_text("ck %s --json again --force", r->c.line + strlen("ckbench "));
 		run_again(&o, pasted);

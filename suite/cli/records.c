@@ -70,6 +70,10 @@ static ck_result *example(void)
 	r->c.model_flops = 100;
 	ck_result_add_setting(r, "layers")->number = 3;
 	ck_result_add_setting(r, "activation")->word = ck_text("relu");
+	r->forward_only.known = true;
+	r->forward_only.verdict = CK_PARITY_FAILED; /* so that each verdict's word stands once */
+	r->forward_only.predicted_peak = r->forward_only.live_peak = r->forward_only.arena = 640;
+	r->forward_only.digest = (ck_digest){0xfedcba9876543210, 640};
 	add_point(r, "none", 1000, 1.0);
 	return r;
 }
@@ -154,6 +158,9 @@ Test(records, refused)
 	    {"[\"fc1.weight\"]", "[]", "points[0].parity.zero_gradients"},
 	    {"[\"fc1.weight\"]", "[1]", "points[0].parity.zero_gradients"},
 	    {"[\"fc1.weight\"]", "1", "points[0].parity.zero_gradients"},
+	    {"\"failed\"", "\"alike\"", "forward_only.verdict"},
+	    {"\"arena\":\t640", "\"arena\":\t-1", "forward_only.arena"},
+	    {"fedcba9876543210", "fedcba987654321g", "forward_only.digest"},
 	    {"\"status\":\t\"ok\"", "\"status\":\t1", "points[0].status"},
 	    {"\"arena\":\t1000", "\"arena\":\t-1", "points[0].memory.arena"},
 	    {"\"arena\":\t1000", "\"arena\":\t1e99", "points[0].memory.arena"},

@@ -110,6 +110,10 @@ Test(faults, are_caught_by_the_right_check)
 	} cases[] = {
 	    {"resnet20:image=8,batch=4", "statistics-twice", CK_DIGEST_STATE, false},
 	    {"resnet20:image=8,batch=4", "statistics-count-twice", CK_DIGEST_STATE, false},
+	    {"resnet20:image=8,batch=4", "state-in-backward", CK_DIGEST_FORWARD, false},
+	    {"mlp:layers=6,batch=8,tally=1", "state-in-backward", CK_DIGEST_FORWARD, false},
+	    {"mlp:layers=6,batch=8,tally=1", "counter-twice", CK_DIGEST_STATE, false},
+	    {"gpt-tiny:tally=1", "counter-calls-twice", CK_DIGEST_STATE, false},
 	    {"gpt-tiny:dropout=0.2", "mask-of-other-step", CK_DIGEST_GRADIENTS, false},
 	    {"gpt-tiny:dropout=0.2", "stream-moved-on", CK_DIGEST_RANDOM, false},
 	    {"gpt-tiny:dropout=0.2", "rng-not-restored", CK_DIGEST_GRADIENTS, false},

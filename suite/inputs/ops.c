@@ -63,6 +63,7 @@ static const char *const lines[] = {
     "act 5x7 act=gelu-tanh spread=40",
     "act 5x7 act=gelu-erf spread=40",
     "act 61x547 act=relu",
+    "act 5x7 act=relu inplace",
     "act 61x547 act=gelu-tanh",
     "act 61x547 act=gelu-erf spread=3",
     "scores 1x1x3 heads=1 scale=1",
@@ -103,6 +104,10 @@ static const char *const lines[] = {
     "avgpool 2x17x17x67 window=3 stride=2 pad=1",
     "flatten 2x3x4x5",
     "flatten 16x9x9x67",
+    "tally 1x1 1 1",
+    "tally 5x7 7 1",
+    "tally 2x3x5 5 1 ties",
+    "tally 61x547 547 1",
     "xent 1x2 1",
     "xent 6x11 6",
     "xent 2x5x11 2x5",
@@ -190,8 +195,9 @@ static ck_status set_flag(ck_op_case *c, const char *word, ck_err *err)
 	const struct {
 		const char *word;
 		bool *flag;
-	} flags[] = {{"bias", &a->bias},   {"residual", &a->residual}, {"training", &a->training}, {"causal", &a->causal},
-		     {"twice", &c->twice}, {"ties", &c->ties},         {"zero", &c->zero},         {"weight", &a->weight}};
+	} flags[] = {{"inplace", &a->inplace},   {"bias", &a->bias},     {"residual", &a->residual},
+		     {"training", &a->training}, {"causal", &a->causal}, {"weight", &a->weight},
+		     {"twice", &c->twice},       {"ties", &c->ties},     {"zero", &c->zero}};
 	for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
 		if (!strcmp(word, flags[i].word)) {
 			*flags[i].flag = true;
@@ -219,8 +225,9 @@ static ck_status add_input(ck_op_case *c, char *text, ck_dtype real, ck_err *err
 
 /* What may be 16-bit, by place; r, which is last, is apart. */
 static const unsigned marked[CK_OP_KIND_COUNT] = {
-    [CK_LINEAR] = 3,  [CK_CONV2D] = 3, [CK_BATCHNORM] = 1, [CK_ACT] = 1,     [CK_SCORES] = 1,  [CK_SOFTMAX] = 1, [CK_WSUM] = 3,
-    [CK_DROPOUT] = 1, [CK_ADD] = 3,    [CK_MAXPOOL] = 1,   [CK_AVGPOOL] = 1, [CK_FLATTEN] = 1, [CK_CAST] = 1,    [CK_XENT] = 1,
+    [CK_LINEAR] = 3,  [CK_CONV2D] = 3,  [CK_BATCHNORM] = 1, [CK_ACT] = 1,  [CK_SCORES] = 1,
+    [CK_SOFTMAX] = 1, [CK_WSUM] = 3,    [CK_DROPOUT] = 1,   [CK_ADD] = 3,  [CK_MAXPOOL] = 1,
+    [CK_AVGPOOL] = 1, [CK_FLATTEN] = 1, [CK_CAST] = 1,      [CK_XENT] = 1, [CK_TALLY] = 1,
 };
 
 /* The dtypes that the line leaves open. */
@@ -229,7 +236,7 @@ static void fill_dtypes(ck_op_case *c, ck_dtype real)
 	ck_op_desc *d = &c->desc;
 	for (int i = 0; i < d->nin; i++) {
 		bool integer = (d->kind == CK_EMBEDDING && i == 0) || (d->kind == CK_XENT && i == 1) ||
-			       (d->kind == CK_BATCHNORM && i == 5);
+			       (d->kind == CK_BATCHNORM && i == 5) || (d->kind == CK_TALLY && i > 0);
 		bool may = marked[d->kind] >> i & 1 || (d->attr.residual && i == d->nin - 1);
 		if (d->in[i].dtype == CK_DTYPE_NONE)
 			d->in[i].dtype = integer ? CK_I32 : may && c->low ? c->low : real;

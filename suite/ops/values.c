@@ -36,6 +36,10 @@ static const struct {
      {{OP_IN, 6, {7, 7, 1, 7, 2, 3}}},
      {{OP_OUT, 2, {7, 7}}, {OP_STASH, 2, {0, 0}}}}, /* the first of equals */
     {"avgpool 1x2x2x1 window=2 stride=2 pad=1", {{OP_IN, 4, {4, 8, 12, 16}}}, {{OP_OUT, 4, {1, 2, 3, 4}}}}, /* padding counts */
+    /* the first of equals; a NaN is the largest; the counts were 3 before */
+    {"tally 4x3 3 1",
+     {{OP_IN, 12, {1, 3, 3, 2, 2, 2, 5, NAN, NAN, -2, -3, -1}}},
+     {{OP_IN + 1, 3, {4, 5, 4}}, {OP_IN + 2, 1, {4}}}},
     {"xent 2x4 2",
      {{OP_IN, 8, {0}}},
      {{OP_OUT, 1, {1.3862943611198906}}, {OP_STASH, 2, {1.3862943611198906, 1.3862943611198906}}}},

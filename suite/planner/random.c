@@ -76,6 +76,14 @@ static ck_value add_batchnorm(draft *d, ck_value x)
 	return ck_batchnorm(d->g, next_name(d, "bn"), x, v, 1e-5, 0.1, true);
 }
 
+static ck_value add_tally(draft *d, ck_value x)
+{
+	int64_t c = ck_shape_last(ck_shape_of(d->g, x));
+	ck_value load = ck_buffer(d->g, next_name(d, "load"), CK_I32, ck_dims(1, c), (ck_init){CK_INIT_ZERO, 0});
+	ck_value calls = ck_buffer(d->g, next_name(d, "calls"), CK_I32, ck_dims(1, (int64_t)1), (ck_init){CK_INIT_ZERO, 0});
+	return ck_tally(d->g, next_name(d, "tally"), x, load, calls);
+}
+
 static ck_value add_layernorm(draft *d, ck_value x)
 {
 	int64_t c = ck_shape_last(ck_shape_of(d->g, x));
@@ -105,7 +113,7 @@ static ck_value add_conv(draft *d, ck_value x)
 static ck_value add_some_op(draft *d, ck_value x)
 {
 	int nd = ck_shape_of(d->g, x).nd;
-	switch (rng_below(d->r, 9)) {
+	switch (rng_below(d->r, 10)) {
 	case 0:
 		return ck_activation(d->g, next_name(d, "relu"), x, CK_ACT_RELU);
 	case 1:
@@ -120,6 +128,8 @@ static ck_value add_some_op(draft *d, ck_value x)
 		return nd == 4   ? ck_maxpool(d->g, next_name(d, "pool"), x, 3, 1, 1)
 		       : nd == 3 ? add_attention(d, x)
 				 : add_linear(d, x, ck_shape_last(ck_shape_of(d->g, x)));
+	case 6:
+		return add_tally(d, x);
 	default:
 		return nd == 4 ? add_conv(d, x) : add_linear(d, x, ck_shape_last(ck_shape_of(d->g, x)));
 	}
