@@ -42,8 +42,8 @@ static double largest_of(const double *v, int64_t n)
 
 /* ---- roundings on the way, in 16 bits -------------------------------------------------------------------------------------
  *
- * Of the ops on the cpu, LINEAR stores results of its own on the way, and CONV2D one; all others round each result once, but for a
- * gradient that has two sources. */
+ * Of the ops on the cpu, LINEAR stores results of its own on the way. All others round each result once, but for a gradient that has
+ * two sources: those of images, and of q, k and v, are formed before they are added to what is there. */
 
 /* |gelu'| is 1.129 at most, in either form (where gelu'' = 0: at sqrt(2) for erf). */
 static const double steepest = 1.13;
@@ -111,10 +111,14 @@ static void gradients_before(const op_run *r, const op_values *v, const op_value
 {
 	const ck_op_desc *d = &r->desc;
 	ck_dtype t = d->in[0].dtype;
+	int aside = d->kind == CK_CONV2D || d->kind == CK_SCORES ? 0
+		    : d->kind == CK_WSUM                         ? 1
+								 : -1; /* formed there, then added */
 	if (d->kind == CK_LINEAR)
 		linear_gradients_before(d, v, before);
-	for (int64_t e = 0; d->kind == CK_CONV2D && added && e < v->n[OP_DIN]; e++) /* formed aside */
-		before[0][e] += op_half_spacing(t, want->at[OP_DIN][e] - v->at[OP_DIN][e]);
+	for (int64_t e = 0; aside >= 0 && added && e < v->n[OP_DIN + aside]; e++)
+		if (op_touches(r, aside, e))
+			before[aside][e] += op_half_spacing(t, want->at[OP_DIN + aside][e] - v->at[OP_DIN + aside][e]);
 	for (int64_t e = 0; r->twice && e < v->n[OP_DIN]; e++) /* one source's, then the residual's dy on top */
 		before[0][e] += op_half_spacing(t, fabs(want->at[OP_DIN][e]) + fabs(v->at[OP_DOUT][e]));
 }

@@ -241,10 +241,15 @@ Test(learning, digits, .timeout = 300)
 		const char *model;
 		int steps;
 		ck_optimizer optimizer;
+		ck_dtype low;
 	} learners[] = {
 	    {"mlp:layers=3,width=64,batch=64",
 	     300,
 	     {CK_ADAMW, .lr = 2e-3, .weight_decay = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8}},
+	    {"mlp:layers=3,width=64,batch=64",
+	     300,
+	     {CK_ADAMW, .lr = 2e-3, .weight_decay = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8},
+	     CK_BF16},
 	    {"mlp:layers=3,width=64,batch=64", 500, {CK_SGD, .lr = 0.1, .momentum = 0.9}},
 	    {"cnn:depth=20,image=8,channels=1,width=8,classes=10,batch=64",
 	     200,
@@ -252,14 +257,16 @@ Test(learning, digits, .timeout = 300)
 	};
 	for (size_t i = 0; i < sizeof learners / sizeof *learners; i++) {
 		ck_err err = {""};
-		bench b = open_training(learners[i].model, "cpu", 2, &learners[i].optimizer);
+		bench b = bench_open_as(learners[i].model, (ck_build_options){.low = learners[i].low}, "cpu", 2, 1);
+		ck_session_train(b.session, &learners[i].optimizer);
 		ck_program *p = program_of(&b, "stages");
 		ck_batch *batch = NULL;
 		ck_course c;
 		cr_assert(ck_batch_open(b.graph, "digits", b.seed, &batch, &err) == CK_OK, "%s", err.text);
 		cr_assert(train(&b, p, batch, learners[i].steps, NULL, &c, &err) == CK_OK, "%s", err.text);
-		cr_expect(c.accuracy > 0.95 && c.accuracy <= 1, "%s with %s: accuracy %.4f after %d steps", learners[i].model,
-			  ck_optimizer_name(learners[i].optimizer.kind), c.accuracy, c.steps);
+		cr_expect(c.accuracy > 0.95 && c.accuracy <= 1, "%s%s with %s: accuracy %.4f after %d steps", learners[i].model,
+			  learners[i].low ? ", 16-bit," : "", ck_optimizer_name(learners[i].optimizer.kind), c.accuracy,
+			  c.steps);
 		cr_expect(c.accuracy_steps == batch->batches && c.rows == 64);
 		cr_expect(c.loss[c.steps - 1] < 0.3 * c.loss[0], "%s: loss from %g to %g", learners[i].model, c.loss[0],
 			  c.loss[c.steps - 1]);
