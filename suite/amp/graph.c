@@ -292,32 +292,33 @@ static ck_trace trace_of(const ck_graph *g, const char *plan)
 }
 
 /* Activations and stashes at the peak of plan none, at most so many per cent of what float32 needs. Half would be all of it in 16
- * bits; the residual streams of gpt and the statistics stay float32, while a real layer norm's input need not be kept. */
+ * bits; the residual streams of gpt, the statistics and the places of max-pools stay as they are, while a real layer norm's input need
+ * not be kept. */
 Test(graph, memory_of_plan_none)
 {
 	static const struct {
 		const char *model;
 		double most;
-	} cases[] = {{"gpt-char", 0.55}, {"gpt-char:dropout=0.1", 0.55}, {"gpt2", 0.55}, {"resnet50", 0.51}, {"vgg11", 0.51},
+	} cases[] = {{"gpt-char", 0.55}, {"gpt-char:dropout=0.1", 0.55}, {"gpt2", 0.55}, {"resnet50", 0.51}, {"vgg11", 0.54},
 		     {"mlp", 0.51}};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		size_t kept[2], copies[2];
+		size_t kept[2], copied[2];
 		for (int k = 0; k < 2; k++) {
 			ck_graph *g = built(cases[i].model, k ? CK_BF16 : CK_DTYPE_NONE, false);
 			ck_trace t = trace_of(g, "none");
 			kept[k] = t.peak_by_category[CK_MEM_ACTIVATIONS] + t.peak_by_category[CK_MEM_STASHES];
-			copies[k] = t.peak_by_category[CK_MEM_WEIGHT_COPIES];
+			copied[k] = t.peak_by_category[CK_MEM_WEIGHT_COPIES];
 			ck_trace_free(&t);
 			ck_graph_free(g);
 		}
 		double part = (double)kept[1] / (double)kept[0];
 		if (getenv("CK_VERBOSE"))
 			fprintf(stderr, "%s: activations and stashes %zu bytes, in float32 %zu: %.3f; copies %zu\n",
-				cases[i].model, kept[1], kept[0], part, copies[1]);
+				cases[i].model, kept[1], kept[0], part, copied[1]);
 		cr_expect(part <= cases[i].most && part > 0.3,
 			  "ckbench sweep %s --amp bf16: activations and stashes are %.3f of float32's", cases[i].model, part);
-		cr_expect(copies[0] == 0 && copies[1] > 0, "%s: %zu and %zu bytes of copies", cases[i].model, copies[0],
-			  copies[1]);
+		cr_expect(copied[0] == 0 && copied[1] > 0, "%s: %zu and %zu bytes of copies", cases[i].model, copied[0],
+			  copied[1]);
 	}
 }
 

@@ -240,19 +240,21 @@ Test(learning, digits, .timeout = 300)
 	static const struct {
 		const char *model;
 		int steps;
-		ck_optimizer optimizer;
 		ck_dtype low;
+		ck_optimizer optimizer;
 	} learners[] = {
 	    {"mlp:layers=3,width=64,batch=64",
 	     300,
+	     CK_DTYPE_NONE,
 	     {CK_ADAMW, .lr = 2e-3, .weight_decay = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8}},
 	    {"mlp:layers=3,width=64,batch=64",
 	     300,
-	     {CK_ADAMW, .lr = 2e-3, .weight_decay = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8},
-	     CK_BF16},
-	    {"mlp:layers=3,width=64,batch=64", 500, {CK_SGD, .lr = 0.1, .momentum = 0.9}},
+	     CK_BF16,
+	     {CK_ADAMW, .lr = 2e-3, .weight_decay = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8}},
+	    {"mlp:layers=3,width=64,batch=64", 500, CK_DTYPE_NONE, {CK_SGD, .lr = 0.1, .momentum = 0.9}},
 	    {"cnn:depth=20,image=8,channels=1,width=8,classes=10,batch=64",
 	     200,
+	     CK_DTYPE_NONE,
 	     {CK_ADAMW, .lr = 3e-3, .weight_decay = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8}},
 	};
 	for (size_t i = 0; i < sizeof learners / sizeof *learners; i++) {
