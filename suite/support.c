@@ -22,10 +22,10 @@ bench bench_open(ck_graph *graph, const char *device, int threads, uint64_t seed
 
 bench bench_open_model(const char *model, const char *device, int threads, uint64_t seed)
 {
-	return bench_open_mixed(model, CK_DTYPE_NONE, device, threads, seed);
+	return bench_open_as(model, (ck_build_options){0}, device, threads, seed);
 }
 
-bench bench_open_mixed(const char *model, ck_dtype low, const char *device, int threads, uint64_t seed)
+bench bench_open_as(const char *model, ck_build_options options, const char *device, int threads, uint64_t seed)
 {
 	ck_err err = {0};
 	ck_settings s = {0};
@@ -33,8 +33,8 @@ bench bench_open_mixed(const char *model, ck_dtype low, const char *device, int 
 	int index;
 	ck_graph *g;
 	OK(ck_settings_read(&s, model, &err));
+	s.options = options;
 	s.options.input_grad = true;
-	s.options.low = low;
 	OK(ck_backend_find(device, &backend, &index, &err));
 	OK(ck_model_build(&s, backend->real, &g, &err));
 	return bench_open(g, device, threads, seed);

@@ -54,7 +54,7 @@ typedef struct ground {
 
 static ground open_ground(const char *model, int precision, ck_rng_kind rng)
 {
-	ground g = {.b = bench_open_mixed(model, lows[precision], "cpu", 1, 1), .precision = precision};
+	ground g = {.b = bench_open_as(model, (ck_build_options){.low = lows[precision]}, "cpu", 1, 1), .precision = precision};
 	ck_session_rng(g.b.session, rng);
 	ck_schedule none = bench_plan(&g.b, "none");
 	ck_program *p = bench_program(&g.b, &none);
