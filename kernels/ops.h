@@ -10,7 +10,8 @@
  * Dtypes. `real` is the dtype of the graph's arithmetic (f32, or f64 for the reference backend). What is marked ' is stored in
  * real or, under mixed precision, in one of the 16-bit types, all of an op's marked tensors in the same; only an addend (r of LINEAR
  * and DROPOUT, an operand of ADD) may be real where the rest is 16-bit, and then y is real. All else is real. Arithmetic, sums and
- * statistics are in real, whatever is stored; a result is rounded once, to nearest even.
+ * statistics are in real, whatever is stored; a result is rounded once, to nearest even; but a gradient that is added to may have
+ * been rounded before, and what LINEAR passes on inside (z, dz, what dropout then scales) is stored, so rounded, too.
  *
  *   kind       in                                          out             stash
  *   LINEAR     x(M,K)' w(N,K)' [b(N)] [r(M,N)']            y(M,N)'         [z(M,N)']    z: before activation; for GELU only

@@ -22,12 +22,18 @@ bench bench_open(ck_graph *graph, const char *device, int threads, uint64_t seed
 
 bench bench_open_model(const char *model, const char *device, int threads, uint64_t seed)
 {
+	return bench_open_as(model, (ck_build_options){0}, device, threads, seed);
+}
+
+bench bench_open_as(const char *model, ck_build_options options, const char *device, int threads, uint64_t seed)
+{
 	ck_err err = {0};
 	ck_settings s = {0};
 	const ck_backend *backend;
 	int index;
 	ck_graph *g;
 	OK(ck_settings_read(&s, model, &err));
+	s.options = options;
 	s.options.input_grad = true;
 	OK(ck_backend_find(device, &backend, &index, &err));
 	OK(ck_model_build(&s, backend->real, &g, &err));

@@ -18,6 +18,8 @@ typedef struct bench {
 
 bench bench_open(ck_graph *graph, const char *device, int threads, uint64_t seed); /* takes over the graph */
 bench bench_open_model(const char *model, const char *device, int threads, uint64_t seed);
+/* The same built otherwise; input_grad is set in any case. */
+bench bench_open_as(const char *model, ck_build_options options, const char *device, int threads, uint64_t seed);
 void bench_close(bench *b);
 
 ck_program *bench_program(const bench *b, const ck_schedule *s);

@@ -9,16 +9,14 @@
 #include "kernels/alloc.h"
 
 /* --amp's words, and what they stand for. */
-static const struct {
-	const char *word;
-	ck_dtype low;
-} amps[] = {{"off", CK_DTYPE_NONE}, {"bf16", CK_BF16}, {"fp16", CK_F16}};
+const char *const ck_amp_words[] = {"off", "bf16", "fp16", NULL};
+static const ck_dtype amps[] = {CK_DTYPE_NONE, CK_BF16, CK_F16};
 
 static ck_status read_amp(const char *word, ck_dtype *low, ck_err *err)
 {
-	for (size_t i = 0; i < sizeof amps / sizeof *amps; i++)
-		if (!strcmp(word, amps[i].word)) {
-			*low = amps[i].low;
+	for (int i = 0; ck_amp_words[i]; i++)
+		if (!strcmp(word, ck_amp_words[i])) {
+			*low = amps[i];
 			return CK_OK;
 		}
 	return ck_fail(err, CK_USAGE, "--amp '%s' is not known; take off, bf16 or fp16", word);

@@ -30,6 +30,8 @@ void ck_case_close(ck_case *c);
 /* The options of a case that are passed on as they were given: the others stand in the model's text (dropout), or are told as what
  * came of them. */
 #define CK_CASE_GIVEN (CK_TAKES_CASE & ~(CK_TAKES(device) | CK_TAKES(threads) | CK_TAKES(seed) | CK_TAKES(dropout)))
+/* The words that --amp takes, NULL-terminated. */
+extern const char *const ck_amp_words[];
 
 /* What ck_memory_init takes as the batch. */
 const void *const *ck_case_batch(const ck_case *c);

@@ -1,5 +1,5 @@
-/* ckbench faults [MODEL…]: are known mistakes caught? Each is switched on in turn, in each model under each plan that recomputes
- * anything, and the checks that parity makes must notice; and must be silent where nothing is wrong. */
+/* ckbench faults [MODEL…]: are known mistakes caught? Each is switched on in turn, in each model and precision under each plan that
+ * recomputes anything, and the checks that parity makes must notice; and must be silent where nothing is wrong. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +22,8 @@ typedef struct faults_job {
 	const ck_cli *cli;
 	ck_fault_report report;
 	ck_progress progress;
+	char **lines; /* of each model, the command line that does the same again; owned */
+	int nlines, lines_capacity;
 	FILE *out;
 } faults_job;
 
@@ -55,7 +57,8 @@ static ck_status try_plan(faults_job *j, int model, ck_fault_subject s[GROUNDS],
 	if (!recomputes(s->session->graph, s->schedule))
 		return status;
 	for (const ck_fault *const *f = ck_faults(); *f && status == CK_OK && !*ck_interrupted; f++) {
-		ck_progress_show(&j->progress, false, "%s, %s: %s", j->report.names[model], plan, (*f)->name);
+		ck_progress_show(&j->progress, false, "%s, --amp %s, %s: %s", j->report.names[model],
+				 j->report.models[model]->c.amp, plan, (*f)->name);
 		status = ck_fault_try(&s[(*f)->stateful ? STATEFUL : OF_CASE], *f, &v, err);
 		if (status == CK_OK)
 			ck_fault_report_add(&j->report, *f, model, plan, &v);
@@ -134,20 +137,34 @@ static ck_options plan_options(const ck_options *o, const ck_graph *g)
 	return plans;
 }
 
-static ck_status try_model(faults_job *j, const char *model, ck_err *err)
+/* The case's command line; fresh memory. */
+static char *line_of(const faults_job *j, const ck_case *c)
+{
+	char *more = ck_option_line(&j->cli->options, CK_OPTION_plans), *line = ck_case_line(c, "faults", more);
+	free(more);
+	return line;
+}
+
+/* In one precision; the first of a model notes its line, which names a precision only if there is but one. */
+static ck_status try_case(faults_job *j, const char *model, const char *amp, bool first, ck_err *err)
 {
 	ck_cli one = *j->cli;
 	ck_case c;
 	ck_plans plans = {0};
 	one.subject = model;
+	one.options.given[CK_OPTION_amp] = true;
+	one.options.text[CK_OPTION_amp] = amp;
 	ck_status status = ck_case_open(&one, true, &c, err);
 	if (status != CK_OK)
 		return status;
 	ck_result *about = ck_result_new(j->cli->argc, j->cli->argv);
 	ck_case_describe(&c, about);
-	char *more = ck_option_line(&j->cli->options, CK_OPTION_plans);
-	about->c.line = ck_case_line(&c, "faults", more);
-	free(more);
+	about->c.line = line_of(j, &c);
+	c.cli = j->cli;
+	if (first) {
+		j->lines = ck_grow(j->lines, &j->lines_capacity, j->nlines + 1, sizeof *j->lines);
+		j->lines[j->nlines++] = line_of(j, &c);
+	}
 	ck_interrupt_keep(); /* from here on there is a record */
 	int index = ck_fault_report_model(&j->report, model, about);
 	ck_options options = plan_options(&j->cli->options, c.graph);
@@ -156,6 +173,17 @@ static ck_status try_model(faults_job *j, const char *model, ck_err *err)
 		status = try_plans(j, index, &c, &plans, err);
 	ck_plans_free(&plans);
 	ck_case_close(&c);
+	return status;
+}
+
+static ck_status try_model(faults_job *j, const char *model, ck_err *err)
+{
+	const ck_options *o = &j->cli->options;
+	if (o->given[CK_OPTION_amp])
+		return try_case(j, model, o->text[CK_OPTION_amp], true, err);
+	ck_status status = CK_OK;
+	for (int i = 0; ck_amp_words[i] && status == CK_OK && !*ck_interrupted; i++)
+		status = try_case(j, model, ck_amp_words[i], i == 0, err);
 	return status;
 }
 
@@ -213,8 +241,8 @@ static void tell(const faults_job *j)
 {
 	const ck_fault_report *r = &j->report;
 	if (!j->cli->options.given[CK_OPTION_quiet])
-		for (int i = 0; i < r->nmodels; i++)
-			fprintf(j->out, "%s\n", r->models[i]->c.line);
+		for (int i = 0; i < j->nlines; i++)
+			fprintf(j->out, "%s\n", j->lines[i]);
 	ck_fault_report_table(r, j->out);
 	fprintf(j->out, "%d cells: %d caught, %d missed, %d not applicable; %d false alarms\n", r->ncells,
 		ck_fault_report_count(r, CK_FAULT_CAUGHT), ck_fault_report_count(r, CK_FAULT_MISSED),
@@ -240,6 +268,9 @@ static ck_status run(const ck_cli *cli, ck_err *err)
 	if (status == CK_OK)
 		status = verdict(&j.report, err);
 	ck_fault_report_free(&j.report);
+	for (int i = 0; i < j.nlines; i++)
+		free(j.lines[i]);
+	free(j.lines);
 	return status;
 }
 
@@ -249,7 +280,8 @@ const ck_command ck_command_faults = {
     .several = true,
     .summary = "are known mistakes caught?",
     .text = "Switches on known mistakes of checkpointing code, one at a time ('ckbench list faults'), and tells which check "
-	    "caught each, in each model under each plan that recomputes anything. The last column is what comparing shapes "
+	    "caught each, in each model under each plan that recomputes anything, without and with mixed precision; with "
+	    "--amp in that precision only. [..] tells in which, where not in all. The last column is what comparing shapes "
 	    "and dtypes of recomputed tensors only would have seen. A fault that no check catches, or a check that fires "
 	    "without one, fails. Faults with a running generator (rng-...) are tried with one whatever --rng says. Without a "
 	    "model, three small ones are taken. --out keeps the record as DIR/faults-N.json.",

@@ -23,7 +23,7 @@
 	X(device, "NAME", TEXT, 0, 0, "cpu", "where to run; see 'ckbench list devices'")                                       \
 	X(threads, "N", WHOLE, 1, 1024, NULL, "CPU threads, 1 to 1024; all that may be used when not given")                   \
 	X(seed, "N", WHOLE, 0, 9007199254740991, "1", "start of all random numbers: weights, batch, dropout")                  \
-	X(amp, "TYPE", TEXT, 0, 0, "off", "mixed precision: off, bf16 or fp16")                                                \
+	X(amp, "TYPE", TEXT, 0, 0, "off", "mixed precision: off, bf16 or fp16. faults: all three when not given")              \
 	X(rng, "KIND", TEXT, 0, 0, "counter",                                                                                  \
 	  "how dropout draws: counter, where a recompute draws the same numbers without a saved state, or stateful, a "        \
 	  "running generator whose state a plan saves and restores")                                                           \

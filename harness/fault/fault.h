@@ -3,8 +3,8 @@
  *     schedule ──(schedule)──▶ validator ──▶ layout, calls ──(program)──▶ run ──(before, after, meter)──▶ outcome ──▶ verdict
  *
  * A fault acts in one of the places in brackets, never in a check. Those of the loss scaler act between the steps of a short
- * training (scaler.c). Adding one is a row in the table of its file (state.c, random.c, values.c, gradients.c, memory.c,
- * schedule.c, scaler.c), or a new file and a line in registry.c. */
+ * training (scaler.c). Adding one is a row in the table of its file (state.c, random.c, values.c, gradients.c, precision.c,
+ * memory.c, schedule.c, scaler.c), or a new file and a line in registry.c. */
 #ifndef CK_FAULT_H
 #define CK_FAULT_H
 

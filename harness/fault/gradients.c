@@ -3,9 +3,14 @@
 
 #include "harness/fault/internal.h"
 
-static bool is_parameter(const ck_faulty *f, const ck_call *c, int i)
+static bool is_weight(const ck_faulty *f, const ck_call *c, int i)
 {
-	return f->graph->values[ck__op(f, c)->in[i]].kind == CK_PARAM;
+	return ck__is_weight(f, ck__op(f, c)->in[i]);
+}
+
+static ck_tensor_desc din(const ck_faulty *f, const ck_call *c, int i)
+{
+	return ck__gradient(f, ck__op(f, c)->in[i]);
 }
 
 /* The backwards of the segment that is recomputed last, the first of the model. */
@@ -19,22 +24,22 @@ static void zero(ck_faulty *f, void *host, ck_dtype t, int64_t n)
 {
 	(void)f;
 	for (int64_t i = 0; i < n; i++)
-		ck__put(host, t, i, 0);
+		ck_element_put(t, host, i, 0);
 }
 
 static void no_parameter_gradients(ck_faulty *f, const ck_call *c, const ck_args *a, ck_step *step)
 {
 	(void)step;
 	for (int i = 0; i < ck__op(f, c)->desc.nin && in_first_segment(f, c); i++)
-		if (a->din[i] && is_parameter(f, c, i))
-			ck__edit(f, ck__op(f, c)->in[i], a->din[i], zero);
+		if (a->din[i] && is_weight(f, c, i))
+			ck__edit(f, din(f, c, i), a->din[i], zero);
 }
 
 static bool detached(ck_faulty *f, const ck_call *c, ck_args *a, ck_step *step)
 {
 	(void)step;
 	if (in_first_segment(f, c) && f->hits == 0 && a->dout)
-		ck__edit(f, ck__op(f, c)->out[0], (void *)a->dout, zero);
+		ck__edit(f, ck__gradient(f, ck__op(f, c)->out[0]), (void *)a->dout, zero);
 	return true;
 }
 
@@ -52,20 +57,20 @@ static void twofold(ck_faulty *f, void *host, ck_dtype t, int64_t n)
 {
 	(void)f;
 	for (int64_t i = 0; i < n; i++)
-		ck__put(host, t, i, 2 * ck__get(host, t, i));
+		ck_element_put(t, host, i, 2 * ck_element_get(t, host, i));
 }
 
 static void added_twice(ck_faulty *f, const ck_call *c, const ck_args *a, ck_step *step)
 {
 	(void)step;
 	for (int i = 0; i < ck__op(f, c)->desc.nin && c->code == 'B' && ck__recompute_of(f, c->id); i++)
-		if (a->din[i] && !a->acc[i] && is_parameter(f, c, i))
-			ck__edit(f, ck__op(f, c)->in[i], a->din[i], twofold);
+		if (a->din[i] && !a->acc[i] && is_weight(f, c, i))
+			ck__edit(f, din(f, c, i), a->din[i], twofold);
 }
 
 static bool adds_to_tied(const ck_faulty *f, const ck_call *c, const ck_args *a, int i)
 {
-	return c->code == 'B' && a->din[i] && a->acc[i] && is_parameter(f, c, i);
+	return c->code == 'B' && a->din[i] && a->acc[i] && is_weight(f, c, i);
 }
 
 static bool keep_tied(ck_faulty *f, const ck_call *c, ck_args *a, ck_step *step)
@@ -73,7 +78,7 @@ static bool keep_tied(ck_faulty *f, const ck_call *c, ck_args *a, ck_step *step)
 	(void)step;
 	for (int i = 0; i < ck__op(f, c)->desc.nin; i++)
 		if (adds_to_tied(f, c, a, i))
-			ck__keep(f, ck__op(f, c)->in[i], a->din[i]);
+			ck__keep(f, ck__op(f, c)->in[i], din(f, c, i), a->din[i]);
 	return true;
 }
 
@@ -85,14 +90,14 @@ static void tied_twice(ck_faulty *f, const ck_call *c, const ck_args *a, ck_step
 		ck_value v = ck__op(f, c)->in[i];
 		if (!adds_to_tied(f, c, a, i))
 			continue;
-		ck_dtype t = f->graph->values[v].dtype;
-		void *host = ck__read(f, v, a->din[i]);
-		for (int64_t e = 0; e < ck_shape_count(f->graph->values[v].shape); e++) {
-			double earlier = ck__get(f->kept[v], t, e);
-			ck__put(host, t, e, ck__get(host, t, e) + earlier);
+		ck_tensor_desc t = din(f, c, i);
+		void *host = ck__read(f, t, a->din[i]);
+		for (int64_t e = 0; e < ck_shape_count(t.shape); e++) {
+			double earlier = ck_element_get(t.dtype, f->kept[v], e);
+			ck_element_put(t.dtype, host, e, ck_element_get(t.dtype, host, e) + earlier);
 			f->hits += earlier != 0;
 		}
-		ck__write(f, v, a->din[i], host);
+		ck__write(f, t, a->din[i], host);
 		free(host);
 	}
 }
@@ -104,9 +109,10 @@ static bool left_over(ck_faulty *f, const ck_call *c, ck_args *a, ck_step *step)
 	(void)step;
 	const ck_session *s = f->program->session;
 	for (int i = 0; i < ck__op(f, c)->desc.nin && c->code == 'B'; i++) {
-		if (!a->din[i] || a->acc[i] || c->zero[i] || !is_parameter(f, c, i))
+		bool in_place = a->din[i] == a->dout; /* of a weight's copy, which had its turn */
+		if (!a->din[i] || a->acc[i] || c->zero[i] || in_place || !is_weight(f, c, i))
 			continue;
-		s->backend->fill(s->device, a->din[i], LEFT_OVER, f->graph->values[ck__op(f, c)->in[i]].bytes);
+		s->backend->fill(s->device, a->din[i], LEFT_OVER, ck__bytes(din(f, c, i)));
 		a->acc[i] = true;
 		f->hits++;
 	}

@@ -52,21 +52,32 @@ static bool plain(const ck_graph *g, const ck_lifetime *l)
 	return l->slot < g->nvalues && l->shares == CK_NONE;
 }
 
-/* Moves one activation onto another that lives when it is made. */
-static bool overlap(ck_program *p, const ck_schedule *s)
+/* Moves one activation onto another value, or onto a weight's copy, that lives when it is made. */
+static bool put_over(ck_program *p, const ck_schedule *s, bool copies)
 {
 	const ck_trace *t = &p->trace;
+	const ck_graph *g = p->session->graph;
 	for (int i = 0; i < t->nlives; i++)
 		for (int k = 0; k < i; k++) {
 			const ck_lifetime *late = &t->lives[i], *early = &t->lives[k];
-			if (!plain(p->session->graph, late) || !plain(p->session->graph, early) || early->to <= late->from ||
-			    early->from == late->from || late->bytes > early->bytes)
+			if (!plain(g, late) || !plain(g, early) || early->to <= late->from || early->from == late->from ||
+			    late->bytes > early->bytes || (copies && g->values[early->slot].kind != CK_WEIGHT_COPY))
 				continue;
 			p->layout.offset[i] = p->layout.offset[k];
 			ck__program_resolve(p, s);
 			return true;
 		}
 	return false;
+}
+
+static bool overlap(ck_program *p, const ck_schedule *s)
+{
+	return put_over(p, s, false);
+}
+
+static bool over_weight_copy(ck_program *p, const ck_schedule *s)
+{
+	return put_over(p, s, true);
 }
 
 /* ---- a copy that comes late ---------------------------------------------------------------------------------------------- */
@@ -100,11 +111,11 @@ static void late_copy(ck_faulty *f, const ck_call *c, const ck_args *a, ck_step 
 	if (c->code != 'F' || f->hits > 0)
 		return;
 	ck_value made = ck__op(f, c)->out[0], earlier = earlier_here(f, ck__index(f, c));
-	ck__keep(f, made, a->out[0]);
+	ck__keep(f, made, ck__tensor(f, made), a->out[0]);
 	if (earlier == CK_NONE || !ck__output_is_read(f, c) ||
 	    memcmp(f->kept[made], f->kept[earlier], f->graph->values[made].bytes) == 0)
 		return;
-	ck__write(f, made, a->out[0], f->kept[earlier]);
+	ck__write(f, ck__tensor(f, made), a->out[0], f->kept[earlier]);
 	f->hits++;
 }
 
@@ -144,6 +155,10 @@ const ck_fault ck__memory_faults[] = {
      .field = "a memory planner believes one of two lifetimes shorter than it is and gives both the same place",
      .needs = "no two values that are alive at once are of sizes that fit",
      .program = overlap},
+    {.name = "weight-copy-overwritten",
+     .field = "the cast cache lets a 16-bit weight go after the forward, and its memory is in use when the backward reads it",
+     .needs = "no weight has a 16-bit copy that is as large as what is made beside it",
+     .program = over_weight_copy},
     {.name = "late-copy",
      .field = "a copy to or from the host ends late and lands on what has taken over the memory",
      .needs = "no two activations of one size take turns in one place, the second being read and other than the first",

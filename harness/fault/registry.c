@@ -1,8 +1,8 @@
 /* The faults, in the order of tables. */
 #include "harness/fault/internal.h"
 
-static const ck_fault *const tables[] = {ck__state_faults,  ck__random_faults,   ck__value_faults, ck__gradient_faults,
-					 ck__memory_faults, ck__schedule_faults, ck__scaler_faults};
+static const ck_fault *const tables[] = {ck__state_faults,     ck__random_faults, ck__value_faults,    ck__gradient_faults,
+					 ck__precision_faults, ck__memory_faults, ck__schedule_faults, ck__scaler_faults};
 enum { TABLES = sizeof tables / sizeof *tables, MOST = 128 };
 
 const ck_fault *const *ck_faults(void)

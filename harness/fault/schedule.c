@@ -102,6 +102,61 @@ static bool backwards_reordered(const ck_graph *g, ck_schedule *s)
 	return false;
 }
 
+/* Instruction i moves to place `to`. */
+static void move(ck_schedule *s, int i, int to)
+{
+	for (; i > to; i--)
+		swap(s, i, i - 1);
+	for (; i < to; i++)
+		swap(s, i, i + 1);
+}
+
+/* Which weight's copy instruction i reads, or CK_NONE. */
+static ck_value copy_read(const ck_graph *g, ck_instr in)
+{
+	ck_reads reads = ck_reads_of(g, in);
+	for (int k = 0; in.code != 'D' && k < reads.n; k++)
+		if (g->values[reads.at[k]].kind == CK_WEIGHT_COPY)
+			return reads.at[k];
+	return CK_NONE;
+}
+
+/* The first instruction from `from` on, and before `to`, that reads the copy; or -1. */
+static int copy_reader(const ck_graph *g, const ck_schedule *s, ck_value copy, int from, int to)
+{
+	for (int i = from; i < to; i++)
+		if (copy_read(g, s->at[i]) == copy)
+			return i;
+	return -1;
+}
+
+/* The last copy to be dropped goes after its first reader instead, as if only the forward read it. */
+static bool copy_dropped(const ck_graph *g, ck_schedule *s)
+{
+	for (int i = s->n - 1; i > 0; i--) {
+		if (s->at[i].code != 'D' || g->values[s->at[i].id].kind != CK_WEIGHT_COPY)
+			continue;
+		int first = copy_reader(g, s, s->at[i].id, 0, i);
+		if (copy_reader(g, s, s->at[i].id, first + 1, i) < 0)
+			continue;
+		move(s, i, first + 1);
+		return true;
+	}
+	return false;
+}
+
+/* The last recompute that reads a copy has it made first. */
+static bool copy_made_again(const ck_graph *g, ck_schedule *s)
+{
+	int last = last_recompute(g, s);
+	ck_value copy = last >= 0 ? copy_read(g, s->at[last]) : CK_NONE;
+	if (copy == CK_NONE)
+		return false;
+	ck_schedule_add(s, 'F', g->values[copy].producer);
+	move(s, s->n - 1, last);
+	return true;
+}
+
 const ck_fault ck__schedule_faults[] = {
     {.name = "schedule-drops-too-early",
      .field = "a planner overlooks the last reader of a value",
@@ -127,5 +182,13 @@ const ck_fault ck__schedule_faults[] = {
      .field = "backwards run as segments come, so that gradient sums are formed in another order",
      .needs = "fewer than two ops have a backward",
      .schedule = backwards_reordered},
+    {.name = "schedule-drops-weight-copy",
+     .field = "a planner takes a 16-bit weight for the forward's own and frees it there, though the backward reads it",
+     .needs = "no weight has a 16-bit copy that is read again after the forward",
+     .schedule = copy_dropped},
+    {.name = "schedule-casts-again",
+     .field = "the cast of a weight is recomputed with the op that reads it, while the cached copy is still there",
+     .needs = "the last op that is recomputed reads no weight's copy",
+     .schedule = copy_made_again},
     {.name = NULL},
 };

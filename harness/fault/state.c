@@ -54,14 +54,14 @@ static void count_twice(ck_faulty *f, const ck_call *c, const ck_args *a, ck_ste
 {
 	(void)step;
 	if (runs_again(f, c, CK_BATCHNORM))
-		ck__edit(f, ck__op(f, c)->in[BN_COUNT], (void *)a->in[BN_COUNT], one_more);
+		ck__edit(f, ck__tensor(f, ck__op(f, c)->in[BN_COUNT]), (void *)a->in[BN_COUNT], one_more);
 }
 
 static void calls_twice(ck_faulty *f, const ck_call *c, const ck_args *a, ck_step *step)
 {
 	(void)step;
 	if (runs_again(f, c, CK_TALLY))
-		ck__edit(f, ck__op(f, c)->in[TALLY_CALLS], (void *)a->in[TALLY_CALLS], one_more);
+		ck__edit(f, ck__tensor(f, ck__op(f, c)->in[TALLY_CALLS]), (void *)a->in[TALLY_CALLS], one_more);
 }
 
 static bool frozen(ck_faulty *f, const ck_call *c, ck_args *a, ck_step *step)
@@ -79,26 +79,26 @@ static bool keep_statistics(ck_faulty *f, const ck_call *c, ck_args *a, ck_step 
 {
 	(void)step;
 	for (int i = BN_MEAN; i <= BN_VAR && runs(f, c, CK_BATCHNORM) && !c->recompute; i++)
-		ck__keep(f, ck__op(f, c)->in[i], a->in[i]);
+		ck__keep(f, ck__op(f, c)->in[i], ck__tensor(f, ck__op(f, c)->in[i]), a->in[i]);
 	return true;
 }
 
 /* Two updates with 1 - sqrt(1 - m) come to one with m, but for rounding. `at` holds what the one update with m left. */
 static void update_by_halves(ck_faulty *f, ck_value v, double m, void *at)
 {
-	const ck_value_info *info = &f->graph->values[v];
+	ck_tensor_desc t = ck__tensor(f, v);
 	double half = 1 - sqrt(1 - m);
-	void *host = ck__read(f, v, at);
-	for (int64_t i = 0; i < ck_shape_count(info->shape); i++) {
-		double old = ck__get(f->kept[v], info->dtype, i), now = ck__get(host, info->dtype, i);
-		ck__put(host, info->dtype, i, old + (now - old) / m);
-		double batch = ck__get(host, info->dtype, i); /* each step is rounded, as it would be */
-		ck__put(host, info->dtype, i, old + half * (batch - old));
-		double once = ck__get(host, info->dtype, i);
-		ck__put(host, info->dtype, i, once + half * (batch - once));
-		f->hits += ck__get(host, info->dtype, i) != now;
+	void *host = ck__read(f, t, at);
+	for (int64_t i = 0; i < ck_shape_count(t.shape); i++) {
+		double old = ck_element_get(t.dtype, f->kept[v], i), now = ck_element_get(t.dtype, host, i);
+		ck_element_put(t.dtype, host, i, old + (now - old) / m);
+		double batch = ck_element_get(t.dtype, host, i); /* each step is rounded, as it would be */
+		ck_element_put(t.dtype, host, i, old + half * (batch - old));
+		double once = ck_element_get(t.dtype, host, i);
+		ck_element_put(t.dtype, host, i, once + half * (batch - once));
+		f->hits += ck_element_get(t.dtype, host, i) != now;
 	}
-	ck__write(f, v, at, host);
+	ck__write(f, t, at, host);
 	free(host);
 }
 
@@ -116,16 +116,16 @@ static bool keep_state(ck_faulty *f, const ck_call *c, ck_args *a, ck_step *step
 	const ck_op_info *op = ck__op(f, c);
 	for (int i = 0; i < op->desc.nin && c->code == 'F' && !c->recompute; i++)
 		if (op->contract.state >> i & 1 && op->has_backward)
-			ck__keep(f, op->in[i], a->in[i]);
+			ck__keep(f, op->in[i], ck__tensor(f, op->in[i]), a->in[i]);
 	return true;
 }
 
 /* What the forward has made of its state is taken back, and kept for the backward. */
 static void take_back(ck_faulty *f, ck_value v, void *at)
 {
-	void *updated = ck__read(f, v, at);
-	f->hits += memcmp(updated, f->kept[v], f->graph->values[v].bytes) != 0;
-	ck__write(f, v, at, f->kept[v]);
+	void *updated = ck__read(f, ck__tensor(f, v), at);
+	f->hits += memcmp(updated, f->kept[v], ck__bytes(ck__tensor(f, v))) != 0;
+	ck__write(f, ck__tensor(f, v), at, f->kept[v]);
 	free(f->kept[v]);
 	f->kept[v] = updated;
 }
@@ -141,7 +141,7 @@ static void late(ck_faulty *f, const ck_call *c, const ck_args *a, ck_step *step
 		if (c->code == 'F' && !c->recompute)
 			take_back(f, v, (void *)a->in[i]);
 		if (c->code == 'B')
-			ck__write(f, v, f->memory.base + f->program->layout.persistent[v], f->kept[v]);
+			ck__write(f, ck__tensor(f, v), f->memory.base + f->program->layout.persistent[v], f->kept[v]);
 	}
 }
 

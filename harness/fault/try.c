@@ -8,12 +8,24 @@
 
 /* ---- the hook ------------------------------------------------------------------------------------------------------------ */
 
-/* What comparing shapes and dtypes sees of a recompute: the tensors that op makes, but not what they hold. */
+static uint64_t hash_tensors(const ck_tensor_desc *t, int n, uint64_t seed)
+{
+	for (int i = 0; i < n; i++) {
+		const int64_t *d = t[i].shape.d;
+		const int64_t facts[] = {t[i].dtype, t[i].shape.nd, d[0], d[1], d[2], d[3]};
+		seed = XXH3_64bits_withSeed(facts, sizeof facts, seed);
+	}
+	return seed;
+}
+
+uint64_t ck__shapes(const ck_op_desc *d, int o)
+{
+	return hash_tensors(d->stash, d->nstash, hash_tensors(d->out, d->nout, (uint64_t)o + 1));
+}
+
 static uint64_t shapes_of(const ck_graph *g, int o)
 {
-	const ck_op_desc *d = &g->ops[o].desc;
-	XXH64_hash_t hash = XXH3_64bits_withSeed(d->out, (size_t)d->nout * sizeof *d->out, (XXH64_hash_t)o + 1);
-	return XXH3_64bits_withSeed(d->stash, (size_t)d->nstash * sizeof *d->stash, hash);
+	return ck__shapes(&g->ops[o].desc, o);
 }
 
 static bool before(void *user, const ck_call *c, ck_args *a, ck_step *step)

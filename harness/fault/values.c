@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness/fault/internal.h"
+#include "kernels/half.h"
 
 static bool recomputes(const ck_call *c)
 {
@@ -20,17 +21,19 @@ static bool makes_output_again(const ck_faulty *f, const ck_call *c)
 static int weight_of(const ck_faulty *f, const ck_op_info *op)
 {
 	for (int i = 0; i < op->desc.nin; i++)
-		if (f->graph->values[op->in[i]].kind == CK_PARAM && f->graph->values[op->in[i]].trainable)
+		if (ck__is_weight(f, op->in[i]) && f->graph->values[ck__master(f, op->in[i])].trainable)
 			return i;
 	return -1;
 }
 
 /* A step of weight decay: the least that any optimizer does to a weight. */
+#define DECAY (1 - 0x1p-10)
+
 static void decay(ck_faulty *f, void *host, ck_dtype t, int64_t n)
 {
 	(void)f;
 	for (int64_t i = 0; i < n; i++)
-		ck__put(host, t, i, ck__get(host, t, i) * (1 - 0x1p-10));
+		ck_element_put(t, host, i, ck_element_get(t, host, i) * DECAY);
 }
 
 static bool stepped_copy(ck_faulty *f, const ck_call *c, ck_args *a, ck_step *step)
@@ -41,10 +44,12 @@ static bool stepped_copy(ck_faulty *f, const ck_call *c, ck_args *a, ck_step *st
 	void *copy = i >= 0 ? ck__scratch(f) : NULL;
 	if (!copy)
 		return true;
-	void *host = ck__read(f, op->in[i], a->in[i]);
-	ck__write(f, op->in[i], copy, host);
+	ck_tensor_desc t = ck__tensor(f, op->in[i]);
+	void *host = ck__read(f, t, a->in[i]), *newer = ck__scaled_weight(f, op->in[i], DECAY);
+	ck__write(f, t, copy, host);
+	ck__change(f, t, copy, newer);
 	free(host);
-	ck__edit(f, op->in[i], copy, decay);
+	free(newer);
 	a->in[i] = copy;
 	return true;
 }
@@ -55,8 +60,10 @@ static void stepped_in_place(ck_faulty *f, const ck_call *c, const ck_args *a, c
 	(void)step;
 	const ck_op_info *op = ck__op(f, c);
 	int i = c->code == 'B' && ck__recompute_of(f, c->id) ? weight_of(f, op) : -1;
-	if (i >= 0 && a->din[i])
-		ck__edit(f, op->in[i], f->memory.base + f->program->layout.persistent[op->in[i]], decay);
+	if (i < 0 || !a->din[i])
+		return;
+	ck_value w = ck__master(f, op->in[i]);
+	ck__edit(f, ck__tensor(f, w), f->memory.base + f->program->layout.persistent[w], decay);
 }
 
 /* ---- what is not made again ---------------------------------------------------------------------------------------------- */
@@ -107,7 +114,7 @@ static void twofold(ck_faulty *f, void *host, ck_dtype t, int64_t n)
 {
 	(void)f;
 	for (int64_t i = 0; i < n; i++)
-		ck__put(host, t, i, 2 * ck__get(host, t, i));
+		ck_element_put(t, host, i, 2 * ck_element_get(t, host, i));
 }
 
 /* Whether v stays in its place from call `from` to call `to`. */
@@ -128,7 +135,7 @@ static void spoil_kept(ck_faulty *f, const ck_call *c, const ck_args *a, ck_step
 	ck_value v = ck__op(f, c)->in[0];
 	bool kept = again && f->graph->values[v].kind == CK_ACTIVATION;
 	if (kept && stays(f->program, v, ck__index(f, c), ck__index(f, again)))
-		ck__edit(f, v, (void *)a->in[0], twofold);
+		ck__edit(f, ck__tensor(f, v), (void *)a->in[0], twofold);
 }
 
 /* The first F of the block of recomputes that `again` stands in: that of the segment's first op. */
@@ -147,7 +154,10 @@ static bool group_input(ck_faulty *f, const ck_call *c, ck_args *a, ck_step *ste
 	const ck_graph *g = f->graph;
 	const ck_op_info *op = ck__op(f, c);
 	const ck_call *again = c->code == 'F' ? ck__recompute_of(f, c->id) : NULL;
-	if (!again || g->stage_first[op->stage] != c->id)
+	int begins = g->stage_first[op->stage];
+	while (g->values[g->ops[begins].out[0]].kind == CK_WEIGHT_COPY)
+		begins++;
+	if (!again || begins != c->id)
 		return true;
 	const ck_call *first = segment_begins(f, again);
 	const ck_value_info *mine = &g->values[op->in[0]], *entry = &g->values[g->ops[first->id].in[0]];
@@ -199,7 +209,7 @@ static bool keep_scores(ck_faulty *f, const ck_call *c, ck_args *a, ck_step *ste
 	(void)step;
 	const ck_op_info *op = ck__op(f, c);
 	if (recomputes(c) && op->desc.kind == CK_SOFTMAX && op->desc.attr.causal)
-		ck__keep(f, op->in[0], a->in[0]);
+		ck__keep(f, op->in[0], ck__tensor(f, op->in[0]), a->in[0]);
 	return true;
 }
 
@@ -207,24 +217,16 @@ static void without_mask(ck_faulty *f, const ck_call *c, const ck_args *a, ck_st
 {
 	(void)step;
 	const ck_op_info *op = ck__op(f, c);
-	const ck_session *s = f->program->session;
 	ck_op_desc desc = op->desc;
-	ck_kernel *kernel;
-	ck_err err = {""};
+	void *out;
 	if (!makes_output_again(f, c) || desc.kind != CK_SOFTMAX || !desc.attr.causal)
 		return;
 	desc.attr.causal = false;
-	if (s->backend->prepare(s->device, &desc, &kernel, &err) != CK_OK)
+	if (!ck__run_aside(f, a, &desc, &f->kept[op->in[0]], &out, NULL))
 		return;
-	void *scores = kernel->workspace_forward == 0 ? ck__scratch(f) : NULL;
-	if (scores) {
-		ck_args other = *a;
-		ck__write(f, op->in[0], scores, f->kept[op->in[0]]);
-		other.in[0] = scores;
-		kernel->forward(kernel, &other);
-		f->hits++;
-	}
-	s->backend->release(s->device, kernel);
+	ck__write(f, desc.out[0], a->out[0], out);
+	free(out);
+	f->hits++;
 }
 
 /* ---- results that are slightly off --------------------------------------------------------------------------------------- */
@@ -234,28 +236,24 @@ static void edit_results(ck_faulty *f, const ck_call *c, const ck_args *a, ck_ed
 	const ck_op_info *op = ck__op(f, c);
 	if (!recomputes(c))
 		return;
-	if (ck__real(op->desc.out[0].dtype))
-		ck__edit(f, op->out[0], a->out[0], edit);
+	if (ck_dtype_real(op->desc.out[0].dtype))
+		ck__edit(f, op->desc.out[0], a->out[0], edit);
 	for (int i = 0; i < op->desc.nstash; i++)
-		if (ck__real(op->desc.stash[i].dtype))
-			ck__edit(f, op->stash[i], a->stash[i], edit);
+		if (ck_dtype_real(op->desc.stash[i].dtype))
+			ck__edit(f, op->desc.stash[i], a->stash[i], edit);
 }
 
 /* To the nearest bfloat16, ties to even. */
 static float bf16(float x)
 {
-	uint32_t bits;
-	memcpy(&bits, &x, sizeof bits);
-	bits = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000;
-	memcpy(&x, &bits, sizeof bits);
-	return x;
+	return ck_bf16_get(ck_bf16_put(x));
 }
 
 static void round_all(ck_faulty *f, void *host, ck_dtype t, int64_t n)
 {
 	(void)f;
 	for (int64_t i = 0; i < n; i++)
-		ck__put(host, t, i, (double)bf16((float)ck__get(host, t, i)));
+		ck_element_put(t, host, i, (double)bf16((float)ck_element_get(t, host, i)));
 }
 
 static void lower_precision(ck_faulty *f, const ck_call *c, const ck_args *a, ck_step *step)
@@ -264,13 +262,24 @@ static void lower_precision(ck_faulty *f, const ck_call *c, const ck_args *a, ck
 	edit_results(f, c, a, round_all);
 }
 
+/* The next number up in element i's own type. Both 16-bit types count up in their bits as magnitudes do. */
+static void next_up(void *host, ck_dtype t, int64_t i)
+{
+	double x = ck_element_get(t, host, i);
+	uint16_t *bits = (uint16_t *)host + i;
+	if (ck_dtype_half(t))
+		*bits = (uint16_t)(x > 0 ? *bits + 1 : *bits - 1);
+	else
+		ck_element_put(t, host, i, t == CK_F64 ? nextafter(x, INFINITY) : (double)nextafterf((float)x, INFINITY));
+}
+
 static void next_all(ck_faulty *f, void *host, ck_dtype t, int64_t n)
 {
 	(void)f;
 	for (int64_t i = 0; i < n; i++) {
-		double x = ck__get(host, t, i);
-		if (x != 0)
-			ck__put(host, t, i, t == CK_F64 ? nextafter(x, INFINITY) : (double)nextafterf((float)x, INFINITY));
+		double x = ck_element_get(t, host, i);
+		if (x != 0 && isfinite(x))
+			next_up(host, t, i);
 	}
 }
 
@@ -291,7 +300,7 @@ static uint8_t tied_place(const ck_op_desc *d, const void *x, int64_t e, double 
 		int64_t w = ow * d->attr.stride - d->attr.pad + place % d->attr.kw;
 		if (h < 0 || w < 0 || h >= in.d[1] || w >= in.d[2])
 			continue;
-		double value = ck__get(x, d->in[0].dtype, ((n * in.d[1] + h) * in.d[2] + w) * in.d[3] + c);
+		double value = ck_element_get(d->in[0].dtype, x, ((n * in.d[1] + h) * in.d[2] + w) * in.d[3] + c);
 		if (bf16((float)value) == bf16((float)maximum))
 			return (uint8_t)place;
 	}
@@ -305,15 +314,15 @@ static void flip_ties(ck_faulty *f, const ck_call *c, const ck_args *a, ck_step 
 	const ck_op_info *op = ck__op(f, c);
 	if (!recomputes(c) || op->desc.kind != CK_MAXPOOL)
 		return;
-	void *x = ck__read(f, op->in[0], a->in[0]), *y = ck__read(f, op->out[0], a->out[0]);
-	uint8_t *at = ck__read(f, op->stash[0], a->stash[0]);
+	void *x = ck__read(f, op->desc.in[0], a->in[0]), *y = ck__read(f, op->desc.out[0], a->out[0]);
+	uint8_t *at = ck__read(f, op->desc.stash[0], a->stash[0]);
 	for (int64_t e = 0; e < ck_shape_count(op->desc.out[0].shape); e++) {
-		double maximum = ck__get(y, op->desc.out[0].dtype, e);
+		double maximum = ck_element_get(op->desc.out[0].dtype, y, e);
 		uint8_t place = maximum != 0 ? tied_place(&op->desc, x, e, maximum) : at[e];
 		f->hits += place != at[e];
 		at[e] = place;
 	}
-	ck__write(f, op->stash[0], a->stash[0], at);
+	ck__write(f, op->desc.stash[0], a->stash[0], at);
 	free(x);
 	free(y);
 	free(at);
@@ -342,7 +351,7 @@ const ck_fault ck__value_faults[] = {
      .after = spoil_kept},
     {.name = "group-input-to-each",
      .field = "the loop over a group of layers hands each the group's input in place of the layer's before",
-     .needs = "no segment has two layers whose inputs are of one shape",
+     .needs = "no segment has two layers whose inputs are of one shape and type",
      .before = group_input},
     {.name = "residual-missing",
      .field = "the checkpointed branch is called without one of its arguments, the residual",

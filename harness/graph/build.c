@@ -138,6 +138,17 @@ ck_shape ck_shape_of(const ck_graph *g, ck_value v)
 	return g->values[v].shape;
 }
 
+/* "op:stat", fresh. */
+static char *stash_name(const ck_op_info *op, int i)
+{
+	static const char *const names[CK_OP_KIND_COUNT][CK_MAX_STASH] = {
+	    [CK_LINEAR] = {"z"}, [CK_BATCHNORM] = {"mean", "rstd"}, [CK_LAYERNORM] = {"mean", "rstd"}, [CK_MAXPOOL] = {"at"},
+	    [CK_XENT] = {"lse"},
+	};
+	bool xhat = op->desc.kind == CK_LAYERNORM && i == 0 && ck_layernorm_stashes_xhat(&op->desc);
+	return ck_text("%s:%s", op->name, xhat ? "xhat" : names[op->desc.kind][i]);
+}
+
 /* Works out outputs and stashes of the op in `info` and adds the values for those it does not have yet. */
 ck_status ck__graph_infer(ck_graph *g, int o)
 {
@@ -148,17 +159,15 @@ ck_status ck__graph_infer(ck_graph *g, int o)
 		ck_graph_error(g, "op '%s' (%s): %s", op->name, ck_op_kind_name(op->desc.kind), why.text);
 		return CK_USAGE;
 	}
-	static const char *const stash_names[CK_OP_KIND_COUNT][CK_MAX_STASH] = {
-	    [CK_LINEAR] = {"z"}, [CK_BATCHNORM] = {"mean", "rstd"}, [CK_LAYERNORM] = {"mean", "rstd"}, [CK_MAXPOOL] = {"at"},
-	    [CK_XENT] = {"lse"},
-	};
 	for (int i = 0; i < had_stash; i++) {
-		set_tensor(g, &g->values[op->stash[i]], op->desc.stash[i]);
+		ck_value_info *v = &g->values[op->stash[i]];
+		set_tensor(g, v, op->desc.stash[i]);
+		free(v->name); /* a layer norm that is to store 16 bits stashes something else */
+		v->name = stash_name(op, i);
 		g->values[op->stash[i]].producer = o;
 	}
 	for (int i = had_stash; i < op->desc.nstash; i++) {
-		char *name = ck_text("%s:%s", op->name, stash_names[op->desc.kind][i]);
-		op->stash[i] = ck__graph_add_value(g, name, CK_STASH, op->desc.stash[i]);
+		op->stash[i] = ck__graph_add_value(g, stash_name(op, i), CK_STASH, op->desc.stash[i]);
 		if (op->stash[i] == CK_NONE)
 			return CK_USAGE;
 		g->values[op->stash[i]].producer = o;

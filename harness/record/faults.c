@@ -113,7 +113,9 @@ char *ck_fault_report_json(const ck_fault_report *r)
 
 /* ---- the table ----------------------------------------------------------------------------------------------------------- */
 
-/* What became of a fault in a model under all plans together. */
+enum { TEXT = 400 };
+
+/* What became of a fault in a case, of one model in one precision, under all plans together. */
 typedef struct standing {
 	unsigned by;
 	int caught, missed, shapes_only;
@@ -137,40 +139,102 @@ static standing find_standing(const ck_fault_report *r, const ck_fault *fault, i
 	return s;
 }
 
-static void add_standing(ck_columns *c, const standing *s)
+/* Cases first .. the end are one model's, in its precisions. */
+static int model_end(const ck_fault_report *r, int first)
 {
-	char text[200] = "";
-	for (int k = 0; k < CK_CHECKS; k++) {
-		size_t used = strlen(text);
-		if (s->by >> k & 1)
-			snprintf(text + used, sizeof text - used, "%s%s", used ? ", " : "", ck_check_name(k));
-	}
-	ck_columns_add(c, "%s", s->missed ? "MISSED" : s->caught ? text : "-");
+	int end = first + 1;
+	while (end < r->nmodels && strcmp(r->names[end], r->names[first]) == 0)
+		end++;
+	return end;
 }
 
-/* Where a fault applies under no plan, and why. */
+static void append(char text[TEXT], const char *between, const char *word)
+{
+	size_t used = strlen(text);
+	snprintf(text + used, TEXT - used, "%s%s", used ? between : "", word);
+}
+
+/* "bf16 fp16": those of the model's precisions that `of` says; "" where that is all. */
+static void tell_precisions(const ck_fault_report *r, int first, int end, const bool of[], char text[TEXT])
+{
+	bool all = true;
+	text[0] = 0;
+	for (int m = first; m < end; m++) {
+		all &= of[m - first];
+		if (of[m - first])
+			append(text, " ", r->models[m]->c.amp);
+	}
+	if (all)
+		text[0] = 0;
+}
+
+/* The checks that caught it in any of a model's precisions; in which it was caught, unless in all. */
+static void add_standings(ck_columns *c, const ck_fault_report *r, const ck_fault *fault, int first, standing *total)
+{
+	char text[TEXT] = "", where[TEXT];
+	standing all = {0};
+	int end = model_end(r, first);
+	bool *caught = ck_alloc((size_t)(end - first), sizeof *caught);
+	for (int m = first; m < end; m++) {
+		standing s = find_standing(r, fault, m);
+		caught[m - first] = s.caught > 0;
+		all.by |= s.by;
+		all.caught += s.caught;
+		all.missed += s.missed;
+		total->caught += s.caught;
+		total->shapes_only += s.shapes_only;
+	}
+	for (int k = 0; k < CK_CHECKS; k++)
+		if (all.by >> k & 1)
+			append(text, ", ", ck_check_name(k));
+	tell_precisions(r, first, end, caught, where);
+	if (all.missed)
+		ck_columns_add(c, "MISSED");
+	else if (!all.caught)
+		ck_columns_add(c, "-");
+	else
+		ck_columns_add(c, "%s%s%s%s", text, *where ? " [" : "", where, *where ? "]" : "");
+	free(caught);
+}
+
+/* Where a fault applies under no plan, and why: "cnn, mlp [off]". */
 static void print_not_applicable(const ck_fault_report *r, const ck_fault *fault, FILE *to)
 {
 	const char *why = NULL;
-	char models[200] = "";
+	char models[TEXT] = "";
+	bool *never = ck_alloc((size_t)r->nmodels, sizeof *never);
 	for (int m = 0; m < r->nmodels; m++) {
 		standing s = find_standing(r, fault, m);
-		size_t used = strlen(models);
-		if (s.caught || s.missed || !s.why)
-			continue;
-		why = s.why;
-		snprintf(models + used, sizeof models - used, "%s%s", used ? ", " : "", r->models[m]->c.model);
+		never[m] = !s.caught && !s.missed && s.why;
+		why = never[m] ? s.why : why;
+	}
+	for (int m = 0, end; m < r->nmodels; m = end) {
+		char where[TEXT];
+		bool any = false;
+		end = model_end(r, m);
+		for (int k = m; k < end; k++)
+			any |= never[k];
+		tell_precisions(r, m, end, never + m, where);
+		if (any)
+			append(models, ", ", r->models[m]->c.model);
+		if (any && *where) {
+			append(models, " ", "[");
+			append(models, "", where);
+			append(models, "", "]");
+		}
 	}
 	if (why)
 		fprintf(to, "  %s, %s: %s\n", fault->name, models, why);
+	free(never);
 }
 
 static void print_cells(const char *what, const ck_fault_report *r, const ck_fault_cell *cells, int n, bool all, FILE *to)
 {
 	for (int i = 0; i < n; i++)
 		if (all || cells[i].verdict.status == CK_FAULT_MISSED)
-			fprintf(to, "%s: %s in %s under %s: %s\n", what, cells[i].fault ? cells[i].fault->name : "no fault",
-				r->names[cells[i].model], cells[i].plan ? cells[i].plan : "any plan",
+			fprintf(to, "%s: %s in %s --amp %s under %s: %s\n", what,
+				cells[i].fault ? cells[i].fault->name : "no fault", r->names[cells[i].model],
+				r->models[cells[i].model]->c.amp, cells[i].plan ? cells[i].plan : "any plan",
 				all ? cells[i].verdict.why.text : "no check noticed it");
 }
 
@@ -178,30 +242,27 @@ void ck_fault_report_table(const ck_fault_report *r, FILE *to)
 {
 	const char **heads = ck_alloc((size_t)r->nmodels + 2, sizeof *heads);
 	char **texts = ck_alloc((size_t)r->nmodels, sizeof *texts);
+	int n = 0;
 	heads[0] = "<fault";
-	for (int m = 0; m < r->nmodels; m++)
-		heads[m + 1] = texts[m] = ck_text("<%s", r->models[m]->c.model);
-	heads[r->nmodels + 1] = "<by shapes only";
-	ck_columns c = ck_columns_new(r->nmodels + 2, heads);
+	for (int m = 0; m < r->nmodels; m = model_end(r, m), n++)
+		heads[n + 1] = texts[n] = ck_text("<%s", r->models[m]->c.model);
+	heads[n + 1] = "<by shapes only";
+	ck_columns c = ck_columns_new(n + 2, heads);
 	for (const ck_fault *const *f = ck_faults(); *f; f++) {
-		int shapes_only = 0, caught = 0;
+		standing total = {0};
 		ck_columns_add(&c, "%s", (*f)->name);
-		for (int m = 0; m < r->nmodels; m++) {
-			standing s = find_standing(r, *f, m);
-			shapes_only += s.shapes_only;
-			caught += s.caught;
-			add_standing(&c, &s);
-		}
-		ck_columns_add(&c, "%s", !caught ? "-" : shapes_only ? "caught" : "not seen");
+		for (int m = 0; m < r->nmodels; m = model_end(r, m))
+			add_standings(&c, r, *f, m, &total);
+		ck_columns_add(&c, "%s", !total.caught ? "-" : total.shapes_only ? "caught" : "not seen");
 	}
 	ck_columns_print(&c, "", to);
 	ck_columns_free(&c);
-	fputs("\n-: it cannot apply there\n", to);
+	fputs("\n[..]: in these precisions only; -: it cannot apply there\n", to);
 	for (const ck_fault *const *f = ck_faults(); *f; f++)
 		print_not_applicable(r, *f, to);
 	print_cells("missed", r, r->cells, r->ncells, false, to);
 	print_cells("false alarm", r, r->alarms, r->nalarms, true, to);
-	for (int m = 0; m < r->nmodels; m++)
+	for (int m = 0; m < n; m++)
 		free(texts[m]);
 	free(texts);
 	free(heads);

@@ -74,7 +74,7 @@ static void layernorm_contract(const ck_op_desc *d, ck_contract *c)
 {
 	bool x = ck__needs(d, 0), gamma = ck__needs(d, 1), xhat = ck_layernorm_stashes_xhat(d);
 	c->reads_in = ((x || gamma) && !xhat ? 1u : 0) | (x ? 2u : 0);
-	c->reads_stash = x || gamma ? 3 : 0;
+	c->reads_stash = x ? 3 : !gamma ? 0 : xhat ? 1 : 3; /* dgamma sums dy xhat */
 }
 
 static void norm_flops(const ck_op_desc *d, double *forward, double *backward)

@@ -116,6 +116,27 @@ static const char *const lines[] = {
     "xent 61x547 61",
 };
 
+/* These are for 16 bits only. */
+static const char *const mixed[] = {
+    "linear 6x5 4x5 4 6x4:real bias residual",
+    "linear 6x5 4x5 6x4:real residual p=0.25",
+    "linear 5x5 3x5 3 5x3:real bias residual p=0.25", /* rows that begin inside a block of the generator */
+    "linear 3x67x33 130x33 130 3x67x130:real bias residual p=0.1",
+    "linear 300x70 67x70 67 300x67:real bias residual",
+    "dropout 5x7 5x7:real residual p=0.3",
+    "dropout 61x547 61x547:real residual p=0.1",
+    "add 3x5 3x5:real",
+    "add 3x5:real 3x5",
+    "add 61x547 61x547:real",
+    "add 61x547:real 61x547",
+    "cast 5x7",
+    "cast 5x7:real",
+    "cast 5x7:real weight",
+    "cast 61x547",
+    "cast 61x547:real",
+    "cast 61x547:real weight",
+};
+
 static ck_status set_act(ck_op_case *c, const char *value, ck_err *err)
 {
 	static const char *const names[] = {"none", "relu", "gelu-tanh", "gelu-erf"}; /* in order of ck_act */
@@ -125,6 +146,17 @@ static ck_status set_act(ck_op_case *c, const char *value, ck_err *err)
 			return CK_OK;
 		}
 	return ck_fail(err, CK_USAGE, "no activation \"%s\"", value);
+}
+
+static ck_status set_dtype(ck_dtype *t, const char *name, ck_dtype real, ck_err *err)
+{
+	*t = real;
+	if (!strcmp(name, "real"))
+		return CK_OK;
+	for (*t = CK_F64; *t <= CK_U8; (*t)++)
+		if (!strcmp(name, ck_dtype_name(*t)))
+			return CK_OK;
+	return ck_fail(err, CK_USAGE, "no dtype \"%s\"", name);
 }
 
 static ck_status set_number(ck_op_case *c, const char *key, double v, ck_err *err)
@@ -163,8 +195,9 @@ static ck_status set_flag(ck_op_case *c, const char *word, ck_err *err)
 	const struct {
 		const char *word;
 		bool *flag;
-	} flags[] = {{"inplace", &a->inplace}, {"bias", &a->bias},   {"residual", &a->residual}, {"training", &a->training},
-		     {"causal", &a->causal},   {"twice", &c->twice}, {"ties", &c->ties},         {"zero", &c->zero}};
+	} flags[] = {{"inplace", &a->inplace},   {"bias", &a->bias},     {"residual", &a->residual},
+		     {"training", &a->training}, {"causal", &a->causal}, {"weight", &a->weight},
+		     {"twice", &c->twice},       {"ties", &c->ties},     {"zero", &c->zero}};
 	for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
 		if (!strcmp(word, flags[i].word)) {
 			*flags[i].flag = true;
@@ -179,16 +212,39 @@ static ck_status add_input(ck_op_case *c, char *text, ck_dtype real, ck_err *err
 	ck_shape s = {0};
 	if (d->nin == CK_MAX_IN)
 		return ck_fail(err, CK_USAGE, "too many inputs");
-	for (char *end = text; s.nd < CK_MAX_DIMS; text = end + 1) {
+	char *end = text;
+	for (; s.nd < CK_MAX_DIMS; text = end + 1) {
 		s.d[s.nd++] = strtoll(text, &end, 10);
 		if (*end != 'x')
 			break;
 	}
-	int i = d->nin++;
-	bool integer = (d->kind == CK_EMBEDDING && i == 0) || (d->kind == CK_XENT && i == 1) ||
-		       (d->kind == CK_BATCHNORM && i == 5) || (d->kind == CK_TALLY && i > 0);
-	d->in[i] = (ck_tensor_desc){integer ? CK_I32 : real, s};
-	return CK_OK;
+	d->in[d->nin] = (ck_tensor_desc){CK_DTYPE_NONE, s};
+	ck_tensor_desc *added = &d->in[d->nin++];
+	return *end == ':' ? set_dtype(&added->dtype, end + 1, real, err) : CK_OK;
+}
+
+/* What may be 16-bit, by place; r, which is last, is apart. */
+static const unsigned marked[CK_OP_KIND_COUNT] = {
+    [CK_LINEAR] = 3,  [CK_CONV2D] = 3,  [CK_BATCHNORM] = 1, [CK_ACT] = 1,  [CK_SCORES] = 1,
+    [CK_SOFTMAX] = 1, [CK_WSUM] = 3,    [CK_DROPOUT] = 1,   [CK_ADD] = 3,  [CK_MAXPOOL] = 1,
+    [CK_AVGPOOL] = 1, [CK_FLATTEN] = 1, [CK_CAST] = 1,      [CK_XENT] = 1, [CK_TALLY] = 1,
+};
+
+/* The dtypes that the line leaves open. */
+static void fill_dtypes(ck_op_case *c, ck_dtype real)
+{
+	ck_op_desc *d = &c->desc;
+	for (int i = 0; i < d->nin; i++) {
+		bool integer = (d->kind == CK_EMBEDDING && i == 0) || (d->kind == CK_XENT && i == 1) ||
+			       (d->kind == CK_BATCHNORM && i == 5) || (d->kind == CK_TALLY && i > 0);
+		bool may = marked[d->kind] >> i & 1 || (d->attr.residual && i == d->nin - 1);
+		if (d->in[i].dtype == CK_DTYPE_NONE)
+			d->in[i].dtype = integer ? CK_I32 : may && c->low ? c->low : real;
+	}
+	if (d->attr.to == CK_DTYPE_NONE && d->kind == CK_LAYERNORM)
+		d->attr.to = c->low;
+	if (d->attr.to == CK_DTYPE_NONE && d->kind == CK_CAST)
+		d->attr.to = d->in[0].dtype == real ? c->low : real;
 }
 
 static ck_status read_word(ck_op_case *c, char *word, ck_dtype real, ck_err *err)
@@ -199,6 +255,8 @@ static ck_status read_word(ck_op_case *c, char *word, ck_dtype real, ck_err *err
 	if (!value)
 		return set_flag(c, word, err);
 	*value++ = 0;
+	if (!strcmp(word, "stored") || !strcmp(word, "to"))
+		return set_dtype(*word == 's' ? &c->low : &c->desc.attr.to, value, real, err);
 	return strcmp(word, "act") ? set_number(c, word, atof(value), err) : set_act(c, value, err);
 }
 
@@ -214,36 +272,48 @@ static ck_status read_kind(ck_op_case *c, const char *word, ck_err *err)
 
 ck_status ck_op_case_read(const char *line, ck_dtype real, ck_op_case *c, ck_err *err)
 {
-	char text[256], *rest = text;
+	char text[CK_OP_LINE], *rest = text;
+	*c = (ck_op_case){.spread = 1, .desc.attr = {.eps = 1e-5, .momentum = 0.1, .groups = 1}};
+	snprintf(c->line, sizeof c->line, "%s", line);
 	snprintf(text, sizeof text, "%s", line);
-	*c = (ck_op_case){.line = line, .spread = 1, .desc.attr = {.eps = 1e-5, .momentum = 0.1, .groups = 1}};
 	if (read_kind(c, strtok_r(rest, " ", &rest), err) != CK_OK)
 		return CK_USAGE;
 	for (char *word; (word = strtok_r(NULL, " ", &rest));)
 		if (read_word(c, word, real, err) != CK_OK)
 			return CK_USAGE;
+	fill_dtypes(c, real);
 	if (ck_op_infer(&c->desc, real, err) != CK_OK)
 		return CK_USAGE;
 	c->desc.needs = ck_op_contract(&c->desc).differentiable;
 	return CK_OK;
 }
 
-bool ck_op_case_at(int i, ck_dtype real, ck_op_case *c)
+static bool stores_half(const ck_op_desc *d)
 {
-	if ((size_t)i >= sizeof lines / sizeof *lines)
-		return false;
-	ck_err err = {""};
-	if (ck_op_case_read(lines[i], real, c, &err) == CK_OK)
-		return true;
-	fprintf(stderr, "suite/inputs/ops.c: %s: %s\n", lines[i], err.text);
-	abort();
+	bool half = ck_dtype_half(d->out[0].dtype);
+	for (int k = 0; k < d->nin; k++)
+		half = half || ck_dtype_half(d->in[k].dtype);
+	return half;
 }
 
 bool ck_op_case_next(int *i, ck_dtype real, ck_op_case *c)
 {
+	enum { LINES = sizeof lines / sizeof *lines, ALL = LINES + sizeof mixed / sizeof *mixed };
+	static const char *const stored[] = {"", " stored=bf16", " stored=f16"};
 	const char *only = getenv("CK_CASE");
-	while (ck_op_case_at((*i)++, real, c))
-		if (!only || strstr(c->line, only))
-			return true;
+	for (; *i < 3 * ALL; ++*i) {
+		int low = *i / ALL, k = *i % ALL;
+		char line[CK_OP_LINE];
+		ck_err err = {""};
+		if (!low && k >= LINES)
+			continue;
+		snprintf(line, sizeof line, "%s%s", k < LINES ? lines[k] : mixed[k - LINES], stored[low]);
+		if (ck_op_case_read(line, real, c, &err) != CK_OK) {
+			fprintf(stderr, "suite/inputs/ops.c: %s: %s\n", line, err.text);
+			abort();
+		}
+		if ((!only || strstr(line, only)) && (!low || stores_half(&c->desc)))
+			return ++*i, true;
+	}
 	return false;
 }

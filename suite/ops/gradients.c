@@ -1,5 +1,6 @@
 /* The reference backend's gradients are right: by central differences, element by element, and by the adjoint test,
- * <J v, w> = <v, J^T w>, in random directions. Both look at the forward only to judge the backward. */
+ * <J v, w> = <v, J^T w>, in random directions. Both look at the forward only to judge the backward, and both need float64 throughout: in
+ * 16 bits the reference's results are these, rounded, to the bit (agreement.c). */
 #include "suite/ops/op_run.h"
 
 #include <math.h>
@@ -66,7 +67,7 @@ Test(gradients, central_differences)
 {
 	ck_op_case c;
 	for (int i = 0; ck_op_case_next(&i, CK_F64, &c);) {
-		if (c.ties || !small_enough(&c)) /* a tie is a corner: the gradient is one-sided there */
+		if (c.low || c.ties || !small_enough(&c)) /* a tie is a corner: the gradient is one-sided there */
 			continue;
 		op_run r;
 		op_run_open(&r, &ck_ref_backend, ref_device, &c, c.desc.needs);
@@ -115,7 +116,7 @@ Test(gradients, adjoint)
 	const double h = 1e-6;
 	ck_op_case c;
 	for (int i = 0; ck_op_case_next(&i, CK_F64, &c);) {
-		if (c.ties)
+		if (c.low || c.ties)
 			continue;
 		op_run r;
 		op_run_open(&r, &ck_ref_backend, ref_device, &c, c.desc.needs);

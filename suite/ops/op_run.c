@@ -40,15 +40,18 @@ const char *op_slot_name(int slot)
 	return names[slot];
 }
 
-const ck_tensor_desc *op_slot_desc(const ck_op_desc *d, int slot)
+ck_tensor_desc op_slot_desc(const ck_op_desc *d, int slot)
 {
+	const ck_tensor_desc none = {CK_DTYPE_NONE, {0}};
 	if (slot < OP_OUT)
-		return slot - OP_IN < d->nin ? &d->in[slot - OP_IN] : NULL;
-	if (slot == OP_OUT || slot == OP_DOUT)
-		return &d->out[0];
+		return slot - OP_IN < d->nin ? d->in[slot - OP_IN] : none;
+	if (slot == OP_OUT)
+		return d->out[0];
+	if (slot == OP_DOUT)
+		return ck_op_dout(d);
 	if (slot < OP_DOUT)
-		return slot - OP_STASH < d->nstash ? &d->stash[slot - OP_STASH] : NULL;
-	return d->needs >> (slot - OP_DIN) & 1 ? &d->in[slot - OP_DIN] : NULL;
+		return slot - OP_STASH < d->nstash ? d->stash[slot - OP_STASH] : none;
+	return d->needs >> (slot - OP_DIN) & 1 ? ck_op_din(d, slot - OP_DIN) : none;
 }
 
 /* ---- values -------------------------------------------------------------------------------------------------------------- */
@@ -88,17 +91,28 @@ static double draw(const ck_op_case *c, int slot, int64_t i, int64_t n)
 	return slot == OP_IN ? v * c->spread + c->shift : v;
 }
 
+/* The nearest number that fits into f32 and t. */
+static double rounded(ck_dtype t, double v)
+{
+	double stored;
+	v = (float)v;
+	if (!ck_dtype_half(t))
+		return v;
+	ck_element_put(t, &stored, 0, v);
+	return ck_element_get(t, &stored, 0);
+}
+
 op_values op_values_draw(const ck_op_case *c)
 {
 	op_values v = {{NULL}, {0}};
 	for (int slot = 0; slot < OP_SLOTS; slot++) {
-		const ck_tensor_desc *t = op_slot_desc(&c->desc, slot);
-		if (!t)
+		const ck_tensor_desc t = op_slot_desc(&c->desc, slot);
+		if (!t.dtype)
 			continue;
-		v.n[slot] = ck_shape_count(t->shape);
+		v.n[slot] = ck_shape_count(t.shape);
 		v.at[slot] = must(malloc((size_t)v.n[slot] * sizeof(double)));
 		for (int64_t i = 0; i < v.n[slot]; i++)
-			v.at[slot][i] = (float)draw(c, slot, i, v.n[slot]);
+			v.at[slot][i] = rounded(t.dtype, draw(c, slot, i, v.n[slot]));
 	}
 	if (c->twice)
 		memcpy(v.at[OP_IN + c->desc.nin - 1], v.at[OP_IN], (size_t)v.n[OP_IN] * sizeof(double));
@@ -122,11 +136,21 @@ void op_values_free(op_values *v)
 		free(v->at[slot]);
 }
 
-void op_values_round(op_values *v, unsigned slots)
+void op_values_round(op_values *v, const ck_op_desc *d, unsigned slots)
 {
 	for (int slot = 0; slot < OP_SLOTS; slot++)
 		for (int64_t i = 0; v->at[slot] && slots >> slot & 1 && i < v->n[slot]; i++)
-			v->at[slot][i] = (float)v->at[slot][i];
+			v->at[slot][i] = rounded(op_slot_desc(d, slot).dtype, v->at[slot][i]);
+}
+
+double op_half_spacing(ck_dtype t, double v)
+{
+	const int digits = t == CK_BF16 ? 8 : 11,
+		  least = t == CK_BF16 ? -126 : -14; /* of the smallest normal number's exponent */
+	if (!ck_dtype_half(t))
+		return 0;
+	int exponent = v == 0 ? least : ilogb(v);
+	return ldexp(1, (exponent < least ? least : exponent) - digits);
 }
 
 const char *op_difference(const op_values *a, const op_values *b, unsigned slots)
@@ -144,36 +168,11 @@ const char *op_difference(const op_values *a, const op_values *b, unsigned slots
 
 /* ---- between doubles and a device's bytes -------------------------------------------------------------------------------- */
 
-static void encode(ck_dtype t, void *to, const double *v, int64_t n)
-{
-	for (int64_t i = 0; i < n; i++)
-		if (t == CK_F64)
-			((double *)to)[i] = v[i];
-		else if (t == CK_F32)
-			((float *)to)[i] = (float)v[i];
-		else if (t == CK_I32)
-			((int32_t *)to)[i] = (int32_t)v[i];
-		else if (t == CK_U8)
-			((uint8_t *)to)[i] = (uint8_t)v[i];
-}
-
-static void decode(ck_dtype t, double *v, const void *from, int64_t n)
-{
-	for (int64_t i = 0; i < n; i++)
-		if (t == CK_F64)
-			v[i] = ((const double *)from)[i];
-		else if (t == CK_F32)
-			v[i] = ((const float *)from)[i];
-		else if (t == CK_I32)
-			v[i] = ((const int32_t *)from)[i];
-		else if (t == CK_U8)
-			v[i] = ((const uint8_t *)from)[i];
-}
-
 static void put(op_run *r, int slot, const double *v, int64_t n)
 {
 	void *host = must(malloc(r->bytes[slot]));
-	encode(op_slot_desc(&r->desc, slot)->dtype, host, v, n);
+	for (int64_t i = 0; i < n; i++)
+		ck_element_put(op_slot_desc(&r->desc, slot).dtype, host, i, v[i]);
 	r->backend->write(r->device, r->memory[slot], host, r->bytes[slot]);
 	free(host);
 }
@@ -182,7 +181,8 @@ static void get(op_run *r, int slot, const void *from, double *v, int64_t n)
 {
 	void *host = must(malloc(r->bytes[slot]));
 	r->backend->read(r->device, host, from, r->bytes[slot]);
-	decode(op_slot_desc(&r->desc, slot)->dtype, v, host, n);
+	for (int64_t i = 0; i < n; i++)
+		v[i] = ck_element_get(op_slot_desc(&r->desc, slot).dtype, host, i);
 	free(host);
 }
 
@@ -241,10 +241,10 @@ void op_run_open_at(op_run *r, const ck_backend *backend, ck_device *device, con
 		 needs, c->line);
 	cr_assert(backend->prepare(device, &r->desc, &r->kernel, &err) == CK_OK, "%s: %s", r->name, err.text);
 	for (int slot = 0; slot < OP_SLOTS; slot++) {
-		const ck_tensor_desc *t = op_slot_desc(&r->desc, slot);
-		if (!t)
+		const ck_tensor_desc t = op_slot_desc(&r->desc, slot);
+		if (!t.dtype)
 			continue;
-		r->bytes[slot] = (size_t)ck_shape_count(t->shape) * ck_dtype_size(t->dtype);
+		r->bytes[slot] = (size_t)ck_shape_count(t.shape) * ck_dtype_size(t.dtype);
 		r->memory[slot] = guarded(r, r->bytes[slot]);
 	}
 	size_t forward = r->kernel->workspace_forward, backward = r->kernel->workspace_backward;
@@ -302,10 +302,10 @@ static op_values read_all(op_run *r, const op_places *p, const op_values *v)
 	if (r->backend->sync)
 		r->backend->sync(r->device);
 	for (int slot = 0; slot < OP_SLOTS; slot++) {
-		const ck_tensor_desc *t = op_slot_desc(&r->desc, slot);
-		if (!t)
+		const ck_tensor_desc t = op_slot_desc(&r->desc, slot);
+		if (!t.dtype)
 			continue;
-		result.n[slot] = ck_shape_count(t->shape);
+		result.n[slot] = ck_shape_count(t.shape);
 		result.at[slot] = must(malloc((size_t)result.n[slot] * sizeof(double)));
 		get(r, slot, p->at[slot], result.at[slot], result.n[slot]);
 		if (slot == OP_DOUT) /* the call's input, whatever lies over it now */
@@ -346,7 +346,7 @@ static unsigned read_slots(const op_run *r)
 /* NaN patterns; other indices where a slot holds indices, since a kernel may trust those. */
 static void spoil(op_run *r, int slot, const op_values *v)
 {
-	int64_t range = op_slot_desc(&r->desc, slot)->dtype == CK_I32 ? index_range(&r->desc, slot) : 0;
+	int64_t range = op_slot_desc(&r->desc, slot).dtype == CK_I32 ? index_range(&r->desc, slot) : 0;
 	r->backend->fill(r->device, r->memory[slot], POISON, r->bytes[slot]);
 	if (!range)
 		return;

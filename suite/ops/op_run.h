@@ -29,21 +29,25 @@ enum {
 	OP_GRADIENTS = ((1 << CK_MAX_IN) - 1) << OP_DIN /* what a backward writes */
 };
 
-const char *op_slot_name(int slot);                                /* "in[0]", "dout", … */
-const ck_tensor_desc *op_slot_desc(const ck_op_desc *d, int slot); /* NULL: the op has no such tensor */
+const char *op_slot_name(int slot);                         /* "in[0]", "dout", … */
+ck_tensor_desc op_slot_desc(const ck_op_desc *d, int slot); /* CK_DTYPE_NONE: the op has no such tensor */
 
-/* The values of all slots; NULL where the op has no such tensor. f32 and integer values are exact in a double. */
+/* The values of all slots; NULL where the op has no such tensor. What is stored in 32 bits or fewer is exact in a double. */
 typedef struct op_values {
 	double *at[OP_SLOTS];
 	int64_t n[OP_SLOTS];
 } op_values;
 
-/* Draws inputs, the output's gradient, and values for gradients to be added to. Exact in f32, the same for each backend. */
+/* Draws inputs, the output's gradient, and values for gradients to be added to. Exact in f32 and as the case stores them, the same for
+ * each backend. */
 op_values op_values_draw(const ck_op_case *c);
 op_values op_values_copy(const op_values *v);
 void op_values_free(op_values *v);
-/* The nearest f32 of the slots in the mask. */
-void op_values_round(op_values *v, unsigned slots);
+/* The nearest numbers of the slots in the mask that d's tensors can hold, and f32 as well. */
+void op_values_round(op_values *v, const ck_op_desc *d, unsigned slots);
+
+/* Half of the distance between a 16-bit type's numbers around v: what rounding to nearest can be off by. 0 for any other type. */
+double op_half_spacing(ck_dtype t, double v);
 
 /* The first difference in bits among the slots of the mask, told in text; NULL: none. Static text, overwritten by each call. */
 const char *op_difference(const op_values *a, const op_values *b, unsigned slots);

@@ -3,6 +3,7 @@
 #include "suite/ops/op_run.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "kernels/philox.h"
@@ -125,17 +126,117 @@ Test(rules, refused_shapes)
 	}
 }
 
+/* The same for dtypes, in arithmetic of f32 or f64. Exactly these messages. */
+static const struct {
+	const char *line;
+	ck_dtype real;
+	const char *says;
+} refused_types[] = {
+    {"xent 6x11:f32 6", CK_F64, "logits is f32: must be f64"},
+    {"xent 6x11 6:f32", CK_F32, "target is f32: must be i32"},
+    {"xent 6x11:i32 6", CK_F32, "logits is i32: must be f32"},
+    {"linear 4x5:f64 3x5", CK_F32, "x is f64: must be f32"},
+    {"linear 4x5 3x5:real stored=bf16", CK_F32, "w is f32: must be bf16"},
+    {"linear 4x5:real 3x5 stored=bf16", CK_F32, "w is bf16: must be f32"},
+    {"linear 4x5:f16 3x5 stored=bf16", CK_F32, "w is bf16: must be f16"},
+    {"linear 4x5 3x5 3:bf16 bias stored=bf16", CK_F32, "b is bf16: must be f32"},
+    {"linear 4x5 3x5 3:f32 bias stored=bf16", CK_F64, "b is f32: must be f64"},
+    {"linear 4x5 3x5 4x3:f16 residual stored=bf16", CK_F32, "r is f16: must be bf16"},
+    {"linear 4x5 3x5 4x3:bf16 residual", CK_F32, "r is bf16: must be f32"},
+    {"linear 4x5 3x5 4x3:f32 residual stored=f16", CK_F64, "r is f32: must be f16"},
+    {"conv2d 2x5x6x3 4x3x3x3:real stride=1 stored=f16", CK_F32, "w is f32: must be f16"},
+    {"conv2d 2x5x6x3 4x3x3x3 4:f16 stride=1 bias stored=f16", CK_F32, "b is f16: must be f32"},
+    {"batchnorm 5x3 3:bf16 3 3 3 1 training stored=bf16", CK_F32, "gamma is bf16: must be f32"},
+    {"batchnorm 5x3 3 3:bf16 3 3 1 training stored=bf16", CK_F32, "beta is bf16: must be f32"},
+    {"batchnorm 5x3 3 3 3:bf16 3 1 training stored=bf16", CK_F32, "rmean is bf16: must be f32"},
+    {"batchnorm 5x3 3 3 3 3:f16 1 training stored=f16", CK_F32, "rvar is f16: must be f32"},
+    {"batchnorm 5x3 3 3 3 3 1 5x3:real residual stored=bf16", CK_F32, "r is f32: must be bf16"},
+    {"layernorm 5x3:bf16 3 3", CK_F32, "x is bf16: must be f32"},
+    {"layernorm 5x3 3:bf16 3 to=bf16", CK_F32, "gamma is bf16: must be f32"},
+    {"layernorm 5x3 3 3 to=i32", CK_F32, "its output cannot be i32: must be f32 or a 16-bit type"},
+    {"layernorm 5x3 3 3 to=f64", CK_F32, "its output cannot be f64: must be f32 or a 16-bit type"},
+    {"act 5x3:i32 act=relu", CK_F32, "x is i32: must be f32"},
+    {"act 5x3:u8 act=relu", CK_F32, "x is u8: must be f32"},
+    {"scores 2x5x24:f64 heads=2 scale=1", CK_F32, "qkv is f64: must be f32"},
+    {"wsum 2x2x5x5 2x5x24:real heads=2 stored=bf16", CK_F32, "qkv is f32: must be bf16"},
+    {"wsum 2x2x5x5:real 2x5x24 heads=2 stored=bf16", CK_F32, "qkv is bf16: must be f32"},
+    {"dropout 5x7:real 5x7 residual p=0.1 stored=bf16", CK_F32, "r is bf16: must be f32"},
+    {"dropout 5x7 5x7:f16 residual p=0.1 stored=bf16", CK_F32, "r is f16: must be bf16"},
+    {"add 5x7 5x7:f16 stored=bf16", CK_F32, "b is f16: must be bf16"},
+    {"add 5x7 5x7:f32 stored=bf16", CK_F64, "b is f32: must be bf16"},
+    {"embedding 2x5 7x4:bf16", CK_F32, "wte is bf16: must be f32"},
+    {"embedding 2x5 7x4 9x4:bf16 bias", CK_F32, "wpe is bf16: must be f32"},
+    {"embedding 2x5:f32 7x4", CK_F32, "ids is f32: must be i32"},
+    {"maxpool 2x6x7x3:u8 window=2 stride=2", CK_F32, "x is u8: must be f32"},
+    {"cast 5x7:real", CK_F32, "a cast goes from f32 to a 16-bit type or back, not from f32 to none"},
+    {"cast 5x7:real to=f32", CK_F32, "a cast goes from f32 to a 16-bit type or back, not from f32 to f32"},
+    {"cast 5x7:bf16 to=f16", CK_F32, "a cast goes from f32 to a 16-bit type or back, not from bf16 to f16"},
+    {"cast 5x7:bf16 to=f32", CK_F64, "a cast goes from f64 to a 16-bit type or back, not from bf16 to f32"},
+    {"cast 5x7:i32 to=bf16", CK_F32, "x is i32: must be f32"},
+};
+
 Test(rules, refused_dtypes)
 {
-	ck_op_case c;
-	ck_err err = {""};
-	cr_assert(ck_op_case_read("xent 6x11 6", CK_F32, &c, &err) == CK_OK);
-	cr_expect(ck_op_infer(&c.desc, CK_F64, &err) == CK_USAGE && !strcmp(err.text, "logits is f32: must be f64"), "%s",
-		  err.text);
-	err.text[0] = 0;
-	c.desc.in[1].dtype = CK_F32;
-	cr_expect(ck_op_infer(&c.desc, CK_F32, &err) == CK_USAGE && !strcmp(err.text, "target is f32: must be i32"), "%s",
-		  err.text);
+	for (size_t i = 0; i < sizeof refused_types / sizeof *refused_types; i++) {
+		ck_op_case c;
+		ck_err err = {""};
+		ck_status status = ck_op_case_read(refused_types[i].line, refused_types[i].real, &c, &err);
+		cr_expect(status == CK_USAGE && !strcmp(err.text, refused_types[i].says), "%s: \"%s\" instead of \"%s\"",
+			  refused_types[i].line, err.text, refused_types[i].says);
+	}
+}
+
+/* Which dtypes results and gradients have: of y, of the stashes, of dy, of each input's gradient. */
+static const struct {
+	const char *line, *y, *stash, *dy, *dx;
+} types[] = {
+    {"linear 4x5 3x5 3 bias act=gelu-erf stored=bf16", "bf16", "bf16", "bf16", "bf16 f32 f32"},
+    {"linear 4x5 3x5 3 4x3:real bias residual stored=f16", "f32", "", "f32", "f16 f32 f32 f32"},
+    {"linear 4x5 3x5 4x3 residual stored=f16", "f16", "", "f16", "f16 f32 f16"},
+    {"conv2d 2x5x6x3 4x3x3x3 4 bias stride=1 stored=bf16", "bf16", "", "bf16", "bf16 f32 f32"},
+    {"batchnorm 5x3 3 3 3 3 1 5x3 training residual stored=bf16", "bf16", "f32 f32", "bf16", "bf16 f32 f32 - - - bf16"},
+    {"layernorm 5x3 3 3", "f32", "f32 f32", "f32", "f32 f32 f32"},
+    {"layernorm 5x3 3 3 to=f16", "f16", "f16 f32", "f16", "f32 f32 f32"},
+    {"act 5x3 act=relu stored=f16", "f16", "", "f16", "f16"},
+    {"scores 2x5x24 heads=2 scale=1 stored=bf16", "bf16", "", "bf16", "bf16"},
+    {"softmax 5x6 stored=bf16", "bf16", "", "bf16", "bf16"},
+    {"wsum 2x2x5x5 2x5x24 heads=2 stored=f16", "f16", "", "f16", "f16 f16"},
+    {"dropout 5x7 5x7:real residual p=0.1 stored=bf16", "f32", "", "f32", "bf16 f32"},
+    {"dropout 5x7 5x7 residual p=0.1 stored=bf16", "bf16", "", "bf16", "bf16 bf16"},
+    {"add 5x7 5x7:real stored=bf16", "f32", "", "f32", "bf16 f32"},
+    {"add 5x7:real 5x7 stored=bf16", "f32", "", "f32", "f32 bf16"},
+    {"add 5x7 5x7 stored=bf16", "bf16", "", "bf16", "bf16 bf16"},
+    {"embedding 2x5 7x4 9x4 bias", "f32", "", "f32", "- f32 f32"},
+    {"maxpool 2x6x7x3 window=2 stride=2 stored=f16", "f16", "u8", "f16", "f16"},
+    {"flatten 2x3x4 stored=f16", "f16", "", "f16", "f16"},
+    {"cast 5x7:real stored=bf16", "bf16", "", "bf16", "f32"},
+    {"cast 5x7:real weight stored=bf16", "bf16", "", "f32", "f32"},
+    {"cast 5x7 stored=f16", "f32", "", "f32", "f16"},
+    {"xent 6x11 6 stored=bf16", "f32", "f32", "f32", "bf16 -"},
+};
+
+static void add_type(char *text, size_t size, ck_dtype t)
+{
+	size_t used = strlen(text);
+	snprintf(text + used, size - used, "%s%s", used ? " " : "", t ? ck_dtype_name(t) : "-");
+}
+
+Test(rules, dtypes_of_results)
+{
+	for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+		ck_op_case c;
+		ck_err err = {""};
+		char stash[32] = "", dx[64] = "";
+		cr_assert(ck_op_case_read(types[i].line, CK_F32, &c, &err) == CK_OK, "%s: %s", types[i].line, err.text);
+		for (int k = 0; k < c.desc.nstash; k++)
+			add_type(stash, sizeof stash, c.desc.stash[k].dtype);
+		for (int k = 0; k < c.desc.nin; k++)
+			add_type(dx, sizeof dx, op_slot_desc(&c.desc, OP_DIN + k).dtype);
+		const char *y = ck_dtype_name(c.desc.out[0].dtype), *dy = ck_dtype_name(op_slot_desc(&c.desc, OP_DOUT).dtype);
+		cr_expect(!strcmp(y, types[i].y) && !strcmp(stash, types[i].stash) && !strcmp(dy, types[i].dy) &&
+			      !strcmp(dx, types[i].dx),
+			  "%s: y %s, stash %s, dy %s, gradients %s", types[i].line, y, stash, dy, dx);
+	}
 }
 
 /* What the harness builds upon besides what the backward reads (see contract.c). -1: nothing; state and random as masks and flags. */
@@ -166,6 +267,18 @@ static const struct {
     {"avgpool 2x6x7x3 window=2 stride=2", -1, -1, -1, 0, false},
     {"flatten 2x3x4", 0, 0, -1, 0, false},
     {"xent 6x11 6", -1, -1, 0, 0, false},
+    /* 16-bit: over what is of the same size */
+    {"linear 4x5 3x5 3 4x3:real bias residual p=0.1 stored=bf16", -1, 3, -1, 0, true},
+    {"batchnorm 5x3 3 3 3 3 1 5x3 training residual stored=bf16", -1, 6, -1, 8 | 16 | 32, false},
+    {"dropout 5x7 5x7:real residual p=0.1 stored=bf16", -1, 1, -1, 0, true},
+    {"dropout 5x7 5x7 residual p=0.1 stored=bf16", 0, 1, -1, 0, true},
+    {"add 5x7 5x7 stored=bf16", 0, 0, -1, 0, false},
+    {"add 5x7 5x7:real stored=bf16", 1, 1, -1, 0, false},
+    {"add 5x7:real 5x7 stored=bf16", 0, 0, -1, 0, false},
+    {"cast 5x7 stored=bf16", -1, -1, -1, 0, false},
+    {"cast 5x7:real stored=bf16", -1, -1, -1, 0, false},
+    {"cast 5x7:real weight stored=bf16", -1, 0, -1, 0, false},
+    {"xent 6x11 6 stored=bf16", -1, -1, 0, 0, false},
 };
 
 Test(rules, promises)
