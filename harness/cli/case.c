@@ -19,7 +19,7 @@ static ck_status read_amp(const char *word, ck_dtype *low, ck_err *err)
 			*low = amps[i];
 			return CK_OK;
 		}
-	return ck_fail(err, CK_USAGE, "--amp '%s' is not known; take off, bf16 or fp16", word);
+	return ck_fail(err, CK_USAGE, "--amp '%.60s' is not known; take off, bf16 or fp16", word);
 }
 
 static ck_status read_settings(const ck_cli *cli, bool input_grad, ck_settings *s, ck_err *err)

@@ -304,6 +304,11 @@ ck_status ck_train(const ck_program *p, ck_memory *m, const ck_train_options *o,
 		if (status == CK_OK && o->progress)
 			o->progress(o->user, c->steps, c->loss[c->steps - 1]);
 	}
+	if (status == CK_OK && !baseline && c->steps == steps && c->skips == steps)
+		status = ck_fail(err, CK_FAILED,
+				 "each of the %d step(s) overflowed and was skipped, so that nothing was trained and equality "
+				 "proves nothing; take a smaller --scaler or more --steps",
+				 steps);
 	find_accuracy(&t);
 	free(t.at);
 	free(t.logits);

@@ -44,6 +44,25 @@ static ck_status try_space(int threads, ck_err *err)
 	return CK_OK;
 }
 
+/* How many threads: as asked for, or all there are. The work is divided by their number, so that with fewer than that a part of
+ * it is not done, or waited for without end; what the environment says may not come between. */
+static ck_status find_threads(int asked, int *threads, ck_err *err)
+{
+	int limit = omp_get_thread_limit(), all = omp_get_num_procs();
+	*threads = asked ? asked : all < limit ? all : limit;
+	if (*threads > limit)
+		return ck_fail(
+		    err, CK_MISSING,
+		    "device cpu: %d threads are more than the %d that OMP_THREAD_LIMIT allows; take fewer threads or "
+		    "raise it",
+		    *threads, limit);
+	omp_set_dynamic(0); /* their number decides the order of sums, too */
+	if (omp_get_max_active_levels() < 1)
+		omp_set_max_active_levels(1);
+	omp_set_num_threads(*threads);
+	return CK_OK;
+}
+
 static ck_status open_device(int index, int threads, ck_device **device, ck_err *err)
 {
 	if (index != 0)
@@ -52,11 +71,10 @@ static ck_status open_device(int index, int threads, ck_device **device, ck_err 
 	if (threads < 0 || threads > CK_CPU_MAX_THREADS)
 		return ck_fail(err, CK_USAGE, "threads %d: must be 0 (all processors) to %d", threads, CK_CPU_MAX_THREADS);
 	ck_device *d = ck_alloc(1, sizeof(*d));
-	d->threads = threads ? threads : omp_get_num_procs();
 	d->vec = ck__vec_choose();
-	omp_set_dynamic(0); /* the number of threads decides the order of sums: it must be what was asked for */
-	omp_set_num_threads(d->threads);
-	ck_status status = try_space(d->threads, err);
+	ck_status status = find_threads(threads, &d->threads, err);
+	if (status == CK_OK)
+		status = try_space(d->threads, err);
 	if (status == CK_OK)
 		status = ck__dnnl_open(d->threads, d->vec, &d->dnnl, err);
 	if (status != CK_OK) {

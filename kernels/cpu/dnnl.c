@@ -291,8 +291,6 @@ static void matmul_post_ops(ck_builder *b, const ck_matmul *m, api_const_md r)
 		ok(b, api_append_sum(b->post, 1 / m->scale));
 	if (m->scale != 1)
 		ok(b, api_append_eltwise(b->post, dnnl_eltwise_linear, m->scale));
-	if (m->relu)
-		ok(b, api_append_eltwise(b->post, dnnl_eltwise_relu, 0));
 	if (r)
 		ok(b, dnnl_post_ops_append_binary(b->post, dnnl_binary_add, r));
 	ok(b, dnnl_primitive_attr_set_post_ops(b->attr, b->post));
@@ -308,7 +306,7 @@ static ck_status make_matmul(ck_dnnl *dnnl, const ck_matmul *m, bool staged, ck_
 	if (b.status == dnnl_success)
 		ok(&b, api_matmul(&pd, dnnl->engine, a, w, bias, c, b.attr));
 	refuse_reference(&b, pd, &m->a);
-	int post_r = DNNL_ARG_ATTR_MULTIPLE_POST_OP((m->scale != 1) + m->relu) | DNNL_ARG_SRC_1; /* by its place among them */
+	int post_r = DNNL_ARG_ATTR_MULTIPLE_POST_OP(m->scale != 1) | DNNL_ARG_SRC_1; /* by its place among them */
 	assemble(&b, pd,
 		 (ck_operand[]){{DNNL_ARG_SRC, CK_AT_A, &m->a, false, false},
 				{DNNL_ARG_WEIGHTS, CK_AT_B, &m->b, false, false},

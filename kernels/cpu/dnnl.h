@@ -31,11 +31,11 @@ typedef struct ck_view {
 /* The places of a ck_prim's tensors in the pointers that ck__prim_run takes. */
 enum ck_place { CK_AT_A, CK_AT_B, CK_AT_C, CK_AT_BIAS, CK_AT_R, CK_PLACES };
 
-/* c = relu(scale (a b + bias)) + r; or, with accumulate, which goes with neither bias, ReLU nor r, c += scale a b.
+/* c = scale (a b + bias) + r; or, with accumulate, which goes with neither bias nor r, c += scale a b.
  * a (..,M,K), b (..,K,N), c and r (..,M,N), bias (..,1,N). */
 typedef struct ck_matmul {
 	ck_view a, b, c, bias, r;
-	bool relu, accumulate;
+	bool accumulate;
 	float scale; /* not 0; 1 leaves a b + bias as it is */
 } ck_matmul;
 

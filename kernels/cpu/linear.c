@@ -1,5 +1,5 @@
-/* LINEAR: z = x w^T + b, y = r + dropout(act(z)), as one matrix product with what fits in its epilogue (bias, ReLU, residual).
- * GELU and dropout are a pass each over its result.
+/* LINEAR: z = x w^T + b, y = r + dropout(act(z)), as one matrix product with what fits in its epilogue (bias, residual).
+ * GELU and dropout are a pass each over its result; ReLU as well, since oneDNN's takes NaN for 0.
  *
  * Backward: dz = act'(z) dropout'(dy), in a pass that sums the columns for db as well; then dx = dz w and dw = dz^T x. Without
  * activation and dropout dz is dy itself, unless that is float32 and the products are in 16 bits.
@@ -44,7 +44,7 @@ static void forward(const ck_kernel *kernel, const ck_args *a)
 	const void *bias = s.bias < 0 ? NULL : a->in[s.bias], *r = s.residual < 0 ? NULL : a->in[s.residual];
 	void *z = is_gelu(s.act) ? a->stash[0] : a->out[0];
 	ck__prim_run(k->forward, (const void *[CK_PLACES]){a->in[X], a->in[W], z, bias, r}, a->workspace);
-	if (is_gelu(s.act))
+	if (s.act != CK_ACT_NONE)
 		ck__act_forward(device, s.t, s.act, s.m * s.n, z, a->out[0]);
 	if (s.dropout) {
 		ck_drop drop = ck__drop(k->base.desc.attr.p, a);
@@ -117,7 +117,7 @@ static ck_status make(ck_product_kernel *k, ck_err *err)
 	ck_view x = matrix(t, s.m, s.k, s.k, 1), w = matrix(t, s.n, s.k, s.k, 1), dz = matrix(t, s.m, s.n, s.n, 1), y = dz,
 		gw = w;
 	y.dtype = s.ty, gw.dtype = d->real;
-	ck_matmul m = {.a = x, .b = matrix(t, s.k, s.n, 1, s.k), .c = y, .relu = s.act == CK_ACT_RELU, .scale = 1};
+	ck_matmul m = {.a = x, .b = matrix(t, s.k, s.n, 1, s.k), .c = y, .scale = 1};
 	if (s.bias >= 0)
 		m.bias = matrix(d->real, 1, s.n, s.n, 1);
 	if (s.residual >= 0 && !s.dropout)

@@ -272,6 +272,20 @@ Test(commands, force_replaces)
 	outcome_free(&o);
 }
 
+/* Neither leaves a part of the work undone; what hangs is ended. */
+Test(commands, environment_that_limits_threads)
+{
+	static const char *const limits[] = {"OMP_THREAD_LIMIT=1", "OMP_MAX_ACTIVE_LEVELS=0", "OMP_DYNAMIC=true"};
+	for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+		char *command =
+		    ck_text("%s timeout -s KILL 60 \"$CKBENCH\" parity gpt-tiny --amp bf16 --plans stages", limits[i]);
+		outcome o = run_well(command);
+		cr_expect(strstr(o.out, "bitwise"), "%s: %s", command, o.out);
+		free(command);
+		outcome_free(&o);
+	}
+}
+
 /* While it still plans there is nothing to keep: the first signal ends it. */
 Test(commands, interrupted_while_planning)
 {

@@ -282,6 +282,21 @@ Test(commands, divergence)
 	outcome_free(&o);
 }
 
+/* Where every step is skipped, no parameter has changed. */
+Test(commands, only_skipped_steps_prove_nothing)
+{
+	outcome o = run("ck train mlp:layers=4,width=16,batch=4 --amp fp16 --scaler 3e38 --steps 5 --json r");
+	cr_expect(o.status == 1 && strstr(o.err, "plan none: each of the 5 step(s) overflowed") &&
+		      strstr(o.err, "smaller --scaler"),
+		  "%d: %s", o.status, o.err);
+	cJSON *root = record_of(&o, "r");
+	const cJSON *curves = field(root, "curves");
+	cr_expect_str_eq(text(cJSON_GetArrayItem(curves, 0), "status"), "error");
+	cr_expect_str_eq(text(cJSON_GetArrayItem(curves, 1), "status"), "skipped");
+	cJSON_Delete(root);
+	outcome_free(&o);
+}
+
 /* A million steps would take long; the first signal ends them and keeps what is there. */
 Test(commands, interrupted_training_keeps_what_is_finished)
 {
