@@ -52,19 +52,6 @@ static void add_curve(ck_columns *columns, const ck_point *p, const ck_course *c
 	ck_columns_add(columns, "%s", p->status == CK_POINT_OK ? "every step bitwise" : ck_point_status_names[p->status]);
 }
 
-/* Told of the first that was trained, the baseline: what left every step out left nothing to compare. */
-static void print_skipped(const ck_training *t, FILE *to)
-{
-	const ck_course *c = NULL;
-	for (int i = 0; i < t->head->npoints && !c; i++)
-		c = t->curves[i].steps ? &t->curves[i] : NULL;
-	if (c && c->skips == c->steps)
-		fputs(
-		    "warning: every step overflowed and was skipped, so that no weight has changed and equality proves little; "
-		    "take more --steps or a smaller --scaler\n",
-		    to);
-}
-
 void ck_training_table(const ck_training *t, FILE *to)
 {
 	static const char *const heads[] = {"<plan",      ">live peak", ">steps",  ">skipped", ">first loss",
@@ -74,7 +61,6 @@ void ck_training_table(const ck_training *t, FILE *to)
 		add_curve(&columns, &t->head->points[i], &t->curves[i]);
 	ck_columns_print(&columns, "", to);
 	ck_columns_free(&columns);
-	print_skipped(t, to);
 	for (int i = 0; i < t->head->npoints; i++)
 		if (t->head->points[i].reason)
 			fprintf(to, "%s: %s\n", t->head->points[i].plan, t->head->points[i].reason);

@@ -152,24 +152,6 @@ Test(commands, accumulates_and_scales)
 	outcome_free(&o);
 }
 
-/* Where no step is left to compare, that is told; one that is taken is enough. */
-Test(commands, skipping_every_step_is_told)
-{
-	static const struct {
-		const char *command;
-		bool told;
-	} cases[] = {
-	    {"ck train mlp:layers=3,width=8,batch=4 --amp fp16 --scaler 3e38 --steps 3 --plans stages", true},
-	    {"ck train mlp:layers=3,width=8,batch=4 --amp fp16 --scaler 1e8 --steps 20 --plans stages", false},
-	    {"ck train mlp:layers=3,width=8,batch=4 --steps 2 --plans stages", false},
-	};
-	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		outcome o = run_well(cases[i].command);
-		cr_expect((strstr(o.out, "every step overflowed") != NULL) == cases[i].told, "%s: %s", cases[i].command, o.out);
-		outcome_free(&o);
-	}
-}
-
 /* parity with a scaler: its own kind of digest, and the overflowing steps are told. */
 Test(commands, parity_scales)
 {
