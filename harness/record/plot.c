@@ -109,8 +109,9 @@ static char *settings_in_words(const ck_result *r)
 void ck__plot_heading(FILE *to, const ck_result *r, const char *ending)
 {
 	char *settings = settings_in_words(r);
-	char *heading =
-	    ck_text("%s on %s, %d thread%s", r->c.model, r->device.name, r->device.threads, r->device.threads == 1 ? "" : "s");
+	bool mixed = strcmp(r->c.amp, "off") != 0;
+	char *heading = ck_text("%s on %s, %s%s%d thread%s", r->c.model, r->device.name, mixed ? r->c.amp : "",
+				mixed ? ", " : "", r->device.threads, r->device.threads == 1 ? "" : "s");
 	fprintf(to, "out = 'plot.%s'\n", ending);
 	ck__plot_quoted(to, "heading", heading);
 	ck__plot_quoted(to, "subheading", settings);
