@@ -150,6 +150,7 @@ static dnnl_memory_t add_slot(ck_builder *b, api_const_md md, int place)
 {
 	ck_prim *p = b->prim;
 	ck_slot *s = &p->slots[p->nslots];
+	ok(b, p->nslots < MAX_SLOTS ? dnnl_success : dnnl_invalid_arguments);
 	if (b->status != dnnl_success || !ok(b, dnnl_memory_create(&s->memory, md, b->dnnl->engine, DNNL_MEMORY_NONE)))
 		return NULL;
 	s->place = place;
@@ -166,6 +167,12 @@ static void add_arg(ck_step *s, int arg, dnnl_memory_t memory)
 	s->args[s->nargs++] = (dnnl_exec_arg_t){arg, memory};
 }
 
+/* Whether another step can be appended: nothing has failed, and the program is not full. */
+static bool has_room(ck_builder *b)
+{
+	return ok(b, b->prim->nsteps < MAX_STEPS ? dnnl_success : dnnl_invalid_arguments);
+}
+
 /* Makes the primitive and appends the step to the program. Takes pd over. */
 static void add_step(ck_builder *b, dnnl_primitive_desc_t pd, ck_step step)
 {
@@ -173,7 +180,7 @@ static void add_step(ck_builder *b, dnnl_primitive_desc_t pd, ck_step step)
 		api_const_md scratch = dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
 		if (scratch && dnnl_memory_desc_get_size(scratch))
 			add_arg(&step, DNNL_ARG_SCRATCHPAD, add_slot(b, scratch, IN_WORKSPACE));
-		if (b->status == dnnl_success && ok(b, dnnl_primitive_create(&step.primitive, pd)))
+		if (has_room(b) && ok(b, dnnl_primitive_create(&step.primitive, pd)))
 			b->prim->steps[b->prim->nsteps++] = step;
 	}
 	if (pd)
@@ -207,7 +214,7 @@ typedef struct ck_operand {
 
 static void add_conversion(ck_builder *b, const ck_operand *o, size_t offset, bool back)
 {
-	if (b->status == dnnl_success)
+	if (has_room(b))
 		b->prim->steps[b->prim->nsteps++] =
 		    (ck_step){.view = *o->view, .place = o->place, .offset = offset, .back = back};
 }
