@@ -32,8 +32,8 @@ static const struct {
     {"mlp:layers=1,inputs=3,classes=1,batch=2", NULL, drawn, drawn, CK_PROVES_NOTHING, "x fc1.weight fc1.bias ",
      "every gradient is zero"},
     {MLP, "fc3.bias", INFINITY, INFINITY, CK_PROVES_NOTHING, "", "the loss is not finite"},
-    {MLP, "fc1.bias", INFINITY, INFINITY, CK_PROVES_NOTHING, "x fc1.weight fc1.bias fc2.bias fc3.weight ",
-     "the gradient of 'fc2.weight' is not finite"},
+    /* its sums are infinity less infinity, and a NaN goes through ReLU (a gradient that alone is not finite: state/scaler.c) */
+    {MLP, "fc1.bias", INFINITY, INFINITY, CK_PROVES_NOTHING, "", "the loss is not finite"},
     /* only what is compared with has to be fit for it */
     {MLP, "fc3.bias", 0, INFINITY, CK_PARITY_FAILED, "", "differs from plan none's"},
     {MLP, "fc2.bias", 0, -1e6F, CK_PARITY_FAILED, "x fc1.weight fc1.bias fc2.weight fc2.bias fc3.weight ",
