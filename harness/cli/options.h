@@ -16,7 +16,8 @@
 #define CK_OPTION_ROWS(X)                                                                                                      \
 	X(plans, "LIST", TEXT, 0, 0, NULL,                                                                                     \
 	  "plans by name, with numbers as one, a list or a range: stages,uniform:4 or uniform:1,2,4 or uniform:1..12 or "      \
-	  "uniform:1..8*2; see 'ckbench list planners'. none is always run, first")                                            \
+	  "uniform:1..8*2; see 'ckbench list planners'. Where plans are compared, none is always there, first; dump and "      \
+	  "--emit take one")                                                                                                   \
 	X(segments, "LIST", TEXT, 0, 0, NULL, "segment counts K, e.g. 1,2,4 or 1..12 or 1..64*2: uniform:K for each")          \
 	X(schedule, "FILE", TEXT, 0, 0, NULL, "also run the schedule in FILE, a regular file, as plan schedule:FILE")          \
 	X(emit, "WHAT", TEXT, 0, 0, NULL, "schedule: write the one plan's schedule, as --schedule takes it")                   \

@@ -316,3 +316,40 @@ Test(rules, unknown_devices)
 	for (size_t i = 0; i < sizeof malformed / sizeof *malformed; i++)
 		cr_expect(ck_backend_find(malformed[i], &b, &index, NULL) == CK_USAGE, "%s", malformed[i]);
 }
+
+/* Bit i: input i may be 16-bit, in some company. */
+static unsigned accepted_halves(const ck_op_desc *plain)
+{
+	unsigned accepted = 0;
+	for (unsigned mask = 1; mask < 1u << plain->nin; mask++) {
+		ck_op_desc d = *plain;
+		ck_err err = {""};
+		bool reals = true;
+		for (int i = 0; i < d.nin; i++)
+			if (mask >> i & 1) {
+				reals = reals && d.in[i].dtype == CK_F32;
+				d.in[i].dtype = CK_BF16;
+			}
+		if (d.kind == CK_CAST)
+			d.attr.to = CK_F32;
+		if (reals && ck_op_infer(&d, CK_F32, &err) == CK_OK)
+			accepted |= mask;
+	}
+	return accepted;
+}
+
+/* So that a new op's 16-bit kernels cannot be left out of the tests: see `marked` in suite/inputs/ops.c. */
+Test(rules, what_may_be_16_bit_is_tried_in_16_bits)
+{
+	unsigned accepted[CK_OP_KIND_COUNT] = {0}, tried[CK_OP_KIND_COUNT] = {0};
+	ck_op_case c;
+	for (int i = 0; ck_op_case_next(&i, CK_F32, &c);) {
+		if (!c.low && c.desc.nin <= CK_MAX_IN)
+			accepted[c.desc.kind] |= accepted_halves(&c.desc);
+		for (int k = 0; k < c.desc.nin; k++)
+			tried[c.desc.kind] |= ck_dtype_half(c.desc.in[k].dtype) ? 1u << k : 0;
+	}
+	for (int kind = 0; kind < CK_OP_KIND_COUNT; kind++)
+		cr_expect((accepted[kind] & ~tried[kind]) == 0, "%s takes inputs %#x in 16 bits, cases have only %#x so",
+			  ck_op_kind_name((ck_op_kind)kind), accepted[kind], tried[kind]);
+}
