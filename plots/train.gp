@@ -11,7 +11,7 @@ set xlabel sprintf("training step (%s)", optimizer)
 set ylabel "loss of the step's batch"
 set xrange [1:steps]
 set yrange [0:*]
-set label 1003 "equal curves\nlie on each other" at graph 1.03,0.08 left textcolor rgb "#777777" font ",11"
+if (curves > 1) set label 1003 "equal curves\nlie on\neach other" at graph 1.03,0.11 left textcolor rgb "#777777" font ",11"
 if (out ne "") set output out
 
 # The marks of curve i, a dozen along it, each curve's at other steps.
