@@ -250,18 +250,24 @@ Test(commands, refusals)
 	}
 }
 
+/* The baseline's training proved nothing, so that no other was held against it. Ends the outcome. */
+static void expect_refused_baseline(outcome *o)
+{
+	cJSON *root = record_of(o, "r");
+	const cJSON *curves = field(root, "curves");
+	cr_expect_str_eq(text(cJSON_GetArrayItem(curves, 0), "status"), "error");
+	cr_expect_str_eq(text(cJSON_GetArrayItem(curves, 1), "status"), "skipped");
+	cJSON_Delete(root);
+	outcome_free(o);
+}
+
 /* A loss that grows beyond all bounds ends it, with what there was kept and exit status 1. */
 Test(commands, divergence)
 {
 	outcome o = run("ck train mlp:layers=4,width=16,batch=32 --optimizer sgd --lr 1000 --steps 300 --json r");
 	cr_expect(o.status == 1 && strstr(o.err, "plan none: at step ") && strstr(o.err, "smaller --lr"), "%d: %s", o.status,
 		  o.err);
-	cJSON *root = record_of(&o, "r");
-	const cJSON *curves = field(root, "curves");
-	cr_expect_str_eq(text(cJSON_GetArrayItem(curves, 0), "status"), "error");
-	cr_expect_str_eq(text(cJSON_GetArrayItem(curves, 1), "status"), "skipped");
-	cJSON_Delete(root);
-	outcome_free(&o);
+	expect_refused_baseline(&o);
 }
 
 /* Where every step is skipped, no parameter has changed. */
@@ -271,12 +277,7 @@ Test(commands, only_skipped_steps_prove_nothing)
 	cr_expect(o.status == 1 && strstr(o.err, "plan none: each of the 5 step(s) overflowed") &&
 		      strstr(o.err, "smaller --scaler"),
 		  "%d: %s", o.status, o.err);
-	cJSON *root = record_of(&o, "r");
-	const cJSON *curves = field(root, "curves");
-	cr_expect_str_eq(text(cJSON_GetArrayItem(curves, 0), "status"), "error");
-	cr_expect_str_eq(text(cJSON_GetArrayItem(curves, 1), "status"), "skipped");
-	cJSON_Delete(root);
-	outcome_free(&o);
+	expect_refused_baseline(&o);
 }
 
 /* A million steps would take long; the first signal ends them and keeps what is there. */
