@@ -261,13 +261,39 @@ typedef struct ck_kernel {
 
 typedef struct ck_device ck_device; /* a backend's own context */
 
+/* How a device is opened. */
+typedef struct ck_open_options {
+	int index;   /* which of the backend's devices */
+	int threads; /* CPU threads; 0: all that may be used */
+	bool tf32;   /* products of float32 may round their operands to TF32 (10 bits of fraction) */
+	bool fast;   /* sums in any order, where that is faster: equal inputs need not give equal bits any more */
+} ck_open_options;
+
+enum { CK_FACT_TEXT = 96, CK_MARKS = 4 };
+
+/* What a device is and how it stands, for those who read figures measured on it. What is not known is "", 0, or -1 where 0 means
+ * something. */
+typedef struct ck_device_facts {
+	char name[CK_FACT_TEXT];        /* "NVIDIA H200" */
+	char capability[CK_FACT_TEXT];  /* compute capability, "9.0" */
+	char driver[CK_FACT_TEXT];      /* "580.65.06" */
+	char libraries[CK_FACT_TEXT];   /* "CUDA 13.0, cuBLASLt 13.1.0, cuDNN 9.19.0" */
+	char power_state[CK_FACT_TEXT]; /* throttle reasons that hold now, in words */
+	size_t memory;                  /* bytes */
+	int multiprocessors;            /* */
+	double clock, clock_most;       /* Hz, of the multiprocessors: now, and the most there can be */
+	double memory_clock;            /* Hz */
+	double power_limit;             /* W */
+	int ecc;                        /* 1 on, 0 off, -1 not known */
+} ck_device_facts;
+
 typedef struct ck_backend {
 	const char *name;    /* "cpu", "ref" */
 	const char *summary; /* one line for `ckbench list devices` */
 	ck_dtype real;       /* arithmetic of graphs for this backend */
 
-	/* Opens device `index` with `threads` CPU threads (0: all that may be used). */
-	ck_status (*open)(int index, int threads, ck_device **device, ck_err *err);
+	/* CK_USAGE: it has no such option. CK_MISSING: no such device, or no driver or library for it; says which. */
+	ck_status (*open)(const ck_open_options *options, ck_device **device, ck_err *err);
 	void (*close)(ck_device *device);
 	/* Free text for records: library, version, instruction set. Owned by the device. */
 	const char *(*describe)(ck_device *device);
@@ -290,7 +316,18 @@ typedef struct ck_backend {
 	void (*write)(ck_device *device, void *to, const void *host, size_t bytes);  /* host to device */
 	void (*read)(ck_device *device, void *host, const void *from, size_t bytes); /* device to host */
 	void (*fill)(ck_device *device, void *to, int byte, size_t bytes);
-	void (*sync)(ck_device *device); /* returns when all that was started is done; optional, NULL: always so */
+
+	/* The rest is optional: NULL. */
+	void (*sync)(ck_device *device); /* returns when all that was started is done; NULL: always so */
+	/* A clock of the device's own. mark notes, without waiting, when all work that was started before it is done; elapsed waits for
+	 * both marks and gives the seconds between them. which, from, to: 0 to CK_MARKS - 1. NULL: the host's clock will do. */
+	void (*mark)(ck_device *device, int which);
+	double (*elapsed)(ck_device *device, int from, int to);
+	/* Bytes of the device's memory that nobody holds now, this process or another. NULL: it is the host's memory. */
+	size_t (*free_memory)(ck_device *device);
+	void (*facts)(ck_device *device, ck_device_facts *facts);
+	/* Whether the device has slowed itself down (heat, power, a quota) since the last call, or does now. NULL: it cannot tell. */
+	bool (*throttled)(ck_device *device);
 } ck_backend;
 
 /* The registry: NULL-terminated. */

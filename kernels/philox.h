@@ -6,7 +6,9 @@
 
 #include <stdint.h>
 
-static inline void ck_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4])
+#include "kernels/both.h"
+
+static inline CK_BOTH void ck_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4])
 {
 	uint32_t a = counter[0], b = counter[1], c = counter[2], d = counter[3];
 	uint32_t k0 = key[0], k1 = key[1];
@@ -28,7 +30,7 @@ static inline void ck_philox(const uint32_t counter[4], const uint32_t key[2], u
 #define CK_STREAM_STEP 0u
 
 /* The four words for elements 4 i .. 4 i + 3 of op `op` in step `step`. */
-static inline void ck_philox_block(uint64_t seed, uint32_t step, uint32_t op, uint64_t i, uint32_t out[4])
+static inline CK_BOTH void ck_philox_block(uint64_t seed, uint32_t step, uint32_t op, uint64_t i, uint32_t out[4])
 {
 	uint32_t counter[4] = {(uint32_t)i, (uint32_t)(i >> 32), op, step};
 	uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
@@ -36,7 +38,7 @@ static inline void ck_philox_block(uint64_t seed, uint32_t step, uint32_t op, ui
 }
 
 /* Dropout keeps an element when its 32-bit word is at least this: P(drop) = threshold / 2^32. */
-static inline uint32_t ck_drop_threshold(double p)
+static inline CK_BOTH uint32_t ck_drop_threshold(double p)
 {
 	return (uint32_t)(p * 4294967296.0);
 }

@@ -15,7 +15,7 @@ bench bench_open(ck_graph *graph, const char *device, int threads, uint64_t seed
 	int index = 0;
 	bench b = {.graph = graph, .seed = seed};
 	OK(ck_backend_find(device, &b.backend, &index, &err));
-	OK(b.backend->open(index, threads, &b.device, &err));
+	OK(b.backend->open(&(ck_open_options){.index = index, .threads = threads}, &b.device, &err));
 	OK(ck_session_open(graph, b.backend, b.device, &b.session, &err));
 	return b;
 }

@@ -66,7 +66,8 @@ static ck_status open_parts(ck_case *c, bool input_grad, ck_err *err)
 	if (status == CK_OK && o->given[CK_OPTION_data])
 		status = ck_batch_open(c->graph, o->text[CK_OPTION_data], c->seed, &c->batch, err);
 	if (status == CK_OK)
-		status = c->backend->open(index, (int)o->whole[CK_OPTION_threads], &c->device, err);
+		status = c->backend->open(&(ck_open_options){.index = index, .threads = (int)o->whole[CK_OPTION_threads]},
+					  &c->device, err);
 	if (status == CK_OK)
 		status = ck_session_open(c->graph, c->backend, c->device, &c->session, err);
 	if (status == CK_OK && c->cli->command->takes & CK_TAKES(optimizer))

@@ -63,11 +63,14 @@ static ck_status find_threads(int asked, int *threads, ck_err *err)
 	return CK_OK;
 }
 
-static ck_status open_device(int index, int threads, ck_device **device, ck_err *err)
+static ck_status open_device(const ck_open_options *o, ck_device **device, ck_err *err)
 {
-	if (index != 0)
+	int threads = o->threads;
+	if (o->index != 0)
 		return ck_fail(err, CK_MISSING, "device cpu:%d does not exist: the processors together are one device, cpu",
-			       index);
+			       o->index);
+	if (o->tf32 || o->fast)
+		return ck_fail(err, CK_USAGE, "device cpu has no %s; leave it out", o->tf32 ? "TF32" : "other order of sums");
 	if (threads < 0 || threads > CK_CPU_MAX_THREADS)
 		return ck_fail(err, CK_USAGE, "threads %d: must be 0 (all processors) to %d", threads, CK_CPU_MAX_THREADS);
 	ck_device *d = ck_alloc(1, sizeof(*d));

@@ -36,11 +36,13 @@ typedef struct ref_kernel {
 	size_t own; /* bytes of the backward's workspace that are the op's */
 } ref_kernel;
 
-static ck_status ref_open(int index, int threads, ck_device **device, ck_err *err)
+/* Threads: always one. */
+static ck_status ref_open(const ck_open_options *o, ck_device **device, ck_err *err)
 {
-	(void)threads; /* always one */
-	if (index != 0)
-		return ck_fail(err, CK_MISSING, "ref:%d: there is one reference device only, ref", index);
+	if (o->index != 0)
+		return ck_fail(err, CK_MISSING, "ref:%d: there is one reference device only, ref", o->index);
+	if (o->tf32 || o->fast)
+		return ck_fail(err, CK_USAGE, "device ref has no %s; leave it out", o->tf32 ? "TF32" : "other order of sums");
 	*device = malloc(sizeof **device);
 	return *device ? CK_OK : ck_fail(err, CK_MISSING, "ref: out of memory");
 }

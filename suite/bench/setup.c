@@ -21,7 +21,7 @@ void setup_open(setup *s, const char *model, ck_dtype low)
 	or_die(ck_settings_read(&settings, model, &err), &err);
 	settings.options.low = low;
 	or_die(ck_backend_find("cpu", &s->backend, &index, &err), &err);
-	or_die(s->backend->open(index, 0, &s->device, &err), &err);
+	or_die(s->backend->open(&(ck_open_options){.index = index}, &s->device, &err), &err);
 	or_die(ck_model_build(&settings, s->backend->real, &s->graph, &err), &err);
 	or_die(ck_session_open(s->graph, s->backend, s->device, &s->session, &err), &err);
 }

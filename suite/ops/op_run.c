@@ -429,6 +429,6 @@ ck_device *op_device(const ck_backend *b, int threads)
 {
 	ck_device *device = NULL;
 	ck_err err = {""};
-	cr_expect(b->open(0, threads, &device, &err) == CK_OK, "%s: %s", b->name, err.text);
+	cr_expect(b->open(&(ck_open_options){.threads = threads}, &device, &err) == CK_OK, "%s: %s", b->name, err.text);
 	return device;
 }

@@ -83,7 +83,8 @@ static rig rig_open(const char *device, int threads)
 	ck_err err = {""};
 	int index;
 	cr_assert(ck_backend_find(device, &r.backend, &index, &err) == CK_OK, "%s", err.text);
-	cr_assert(r.backend->open(index, threads, &r.device, &err) == CK_OK, "%s", err.text);
+	cr_assert(r.backend->open(&(ck_open_options){.index = index, .threads = threads}, &r.device, &err) == CK_OK, "%s",
+		  err.text);
 	return r;
 }
 

@@ -50,7 +50,8 @@ static rig rig_open(const char *device, int threads, ck_optimizer o, int64_t n, 
 	int index;
 	rig r = {.optimizer = o, .n = n};
 	cr_assert(ck_backend_find(device, &r.backend, &index, &err) == CK_OK, "%s", err.text);
-	cr_assert(r.backend->open(index, threads, &r.device, &err) == CK_OK, "%s", err.text);
+	cr_assert(r.backend->open(&(ck_open_options){.index = index, .threads = threads}, &r.device, &err) == CK_OK, "%s",
+		  err.text);
 	r.gradient = device_tensor(&r);
 	r.parameter = device_tensor(&r);
 	for (int k = 0; k < ck_optimizer_states(&o); k++)
