@@ -296,9 +296,9 @@ cudnnStatus_t cudnnSetPooling2dDescriptor(cudnnPoolingDescriptor_t desc, cudnnPo
 	CK_REFUSE_IF(stride_h <= 0 || stride_w <= 0, CUDNN_STATUS_BAD_PARAM, "stride %d,%d", stride_h, stride_w);
 	if (mode != CUDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING && mode != CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING)
 		ck_emu_fail("cuDNN: pooling by maxima is not modelled");
-	if (pad_h < 0 || pad_w < 0 || pad_h >= window_h || pad_w >= window_w)
-		ck_emu_fail("cudnnSetPooling2dDescriptor: padding %d,%d of a window of %dx%d", pad_h, pad_w, window_h,
-			    window_w);
+	bool counts = mode == CUDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING;
+	if (pad_h < 0 || pad_w < 0 || (!counts && (pad_h >= window_h || pad_w >= window_w)))
+		ck_emu_fail("cudnnSetPooling2dDescriptor: padding %d,%d of a window of %dx%d", pad_h, pad_w, window_h, window_w);
 	*desc = {true, mode, {window_h, window_w}, {pad_h, pad_w}, {stride_h, stride_w}};
 	return CUDNN_STATUS_SUCCESS;
 }
