@@ -21,7 +21,7 @@ static attention_shape shape_of(const ck_op_desc *desc, int qkv)
 
 /* One batch element's heads, in memory. */
 typedef struct heads {
-	const void *begin; /* of the whole tensor; NULL: it is not there */
+	const void *begin;  /* of the whole tensor; NULL: it is not there */
 	int64_t skip, each; /* elements: to the first batch element's, and from one batch element's to the next */
 } heads;
 
@@ -114,7 +114,7 @@ static void scores_backward(const ck_kernel *kernel, const ck_args *a)
 
 ck_status ck__cuda_scores(ck_device *device, const ck_op_desc *desc, ck_kernel **kernel, ck_err *err)
 {
-	ck_matmul_kernel *k = ck__matmul_kernel_new(device, desc, scores_forward, scores_backward);
+	ck_matmul_kernel *k = ck__matmul_kernel_new(device, desc, sizeof *k, scores_forward, scores_backward);
 	attention_shape s = shape_of(desc, 0);
 	ck_operand head = rows(&s, 3), ds = square(&s);
 	ck_status status = make(k, &s, head, transposed(head), ds, s.t, s.d, &k->forward, err);
@@ -147,7 +147,7 @@ static void wsum_backward(const ck_kernel *kernel, const ck_args *a)
 
 ck_status ck__cuda_wsum(ck_device *device, const ck_op_desc *desc, ck_kernel **kernel, ck_err *err)
 {
-	ck_matmul_kernel *k = ck__matmul_kernel_new(device, desc, wsum_forward, wsum_backward);
+	ck_matmul_kernel *k = ck__matmul_kernel_new(device, desc, sizeof *k, wsum_forward, wsum_backward);
 	attention_shape s = shape_of(desc, 1);
 	ck_operand head = rows(&s, 3), p = square(&s), y = rows(&s, 1);
 	ck_status status = make(k, &s, p, head, y, s.d, s.t, &k->forward, err);

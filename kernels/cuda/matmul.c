@@ -116,8 +116,8 @@ static cublasStatus_t choose(ck_matmul *m, const ck_product *p)
 	SET(cublasLtMatmulPreferenceSetAttribute, wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, uint32_t, p->a.align);
 	SET(cublasLtMatmulPreferenceSetAttribute, wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, uint32_t, p->c.align);
 	SET(cublasLtMatmulPreferenceSetAttribute, wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, uint32_t, p->c.align);
-	cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(m->device->blas, m->operation, m->a, m->b, m->c, m->c, wish, 1,
-							       &found, &count);
+	cublasStatus_t status =
+	    cublasLtMatmulAlgoGetHeuristic(m->device->blas, m->operation, m->a, m->b, m->c, m->c, wish, 1, &found, &count);
 	CK_CUDA(cublasLtMatmulPreferenceDestroy(wish));
 	if (status == CUBLAS_STATUS_SUCCESS)
 		status = count ? found.state : CUBLAS_STATUS_NOT_SUPPORTED;
@@ -142,10 +142,11 @@ ck_status ck__matmul_new(ck_device *device, const ck_product *p, ck_matmul **mat
 		return CK_OK;
 	}
 	ck__matmul_free(m);
-	return ck_fail(err, CK_USAGE,
-		       "cuBLASLt has no product of (%lld,%lld) and (%lld,%lld) in %s to %s: %s; choose other sizes or precision",
-		       (long long)p->m, (long long)p->k, (long long)p->k, (long long)p->n, ck_dtype_name(p->a.dtype),
-		       ck_dtype_name(p->c.dtype), cublasLtGetStatusName(status));
+	return ck_fail(
+	    err, CK_USAGE,
+	    "cuBLASLt has no product of (%lld,%lld) and (%lld,%lld) in %s to %s: %s; choose other sizes or precision",
+	    (long long)p->m, (long long)p->k, (long long)p->k, (long long)p->n, ck_dtype_name(p->a.dtype),
+	    ck_dtype_name(p->c.dtype), cublasLtGetStatusName(status));
 }
 
 void ck__matmul_free(ck_matmul *m)
@@ -193,11 +194,11 @@ static void destroy(ck_cuda_kernel *kernel)
 	free(k);
 }
 
-ck_matmul_kernel *ck__matmul_kernel_new(ck_device *device, const ck_op_desc *desc,
-					void (*forward)(const ck_kernel *, const ck_args *),
-					void (*backward)(const ck_kernel *, const ck_args *))
+void *ck__matmul_kernel_new(ck_device *device, const ck_op_desc *desc, size_t bytes,
+			    void (*forward)(const ck_kernel *, const ck_args *),
+			    void (*backward)(const ck_kernel *, const ck_args *))
 {
-	ck_matmul_kernel *k = ck__cuda_kernel_new(device, desc, sizeof *k);
+	ck_matmul_kernel *k = ck__cuda_kernel_new(device, desc, bytes);
 	k->base.destroy = destroy;
 	k->base.base.forward = forward;
 	k->base.base.backward = desc->needs ? backward : NULL;

@@ -49,12 +49,14 @@ uint32_t ck__alignment(size_t bytes);
 typedef struct ck_matmul_kernel {
 	ck_cuda_kernel base;
 	ck_matmul *forward, *gradient[2];
-	size_t ahead_forward, ahead; /* bytes of workspace that lie before the products', forward and backward: multiples of 64 */
+	size_t ahead_forward,
+	    ahead; /* bytes of workspace that lie before the products', forward and backward: multiples of 64 */
 } ck_matmul_kernel;
 
-ck_matmul_kernel *ck__matmul_kernel_new(ck_device *device, const ck_op_desc *desc,
-					void (*forward)(const ck_kernel *, const ck_args *),
-					void (*backward)(const ck_kernel *, const ck_args *));
+/* A zeroed struct of `bytes` that begins with ck_matmul_kernel. */
+void *ck__matmul_kernel_new(ck_device *device, const ck_op_desc *desc, size_t bytes,
+			    void (*forward)(const ck_kernel *, const ck_args *),
+			    void (*backward)(const ck_kernel *, const ck_args *));
 /* Hands the kernel over with its workspace counted, or frees it when `status` is not CK_OK; returns the status. */
 ck_status ck__matmul_kernel_finish(ck_matmul_kernel *k, ck_status status, ck_kernel **kernel);
 
