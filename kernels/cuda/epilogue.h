@@ -1,4 +1,5 @@
-/* Launchers of epilogue.cu: what LINEAR does to its product, and to the gradient before its products; CONV2D adds its bias by it, too. Over n elements. */
+/* Launchers of epilogue.cu, over n elements: what LINEAR does to its product, and to the gradient before its products; CONV2D adds its
+ * bias by it, too. */
 #ifndef CK_CUDA_EPILOGUE_H
 #define CK_CUDA_EPILOGUE_H
 

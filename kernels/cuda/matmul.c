@@ -18,11 +18,7 @@
 
 #include "kernels/alloc.h"
 
-enum {
-	MOST_WORKSPACE = 32 << 20, /* bytes: what cuBLAS itself takes on Hopper */
-	WORKSPACE_ALIGN = 256,     /* as cuBLASLt wants it */
-	TENSOR_ALIGN = 64
-};
+enum { MOST_WORKSPACE = 32 << 20 }; /* bytes: what cuBLAS itself takes on Hopper */
 
 struct ck_matmul {
 	ck_device *device;
@@ -31,7 +27,7 @@ struct ck_matmul {
 	cublasLtMatmulDesc_t operation;
 	cublasLtMatrixLayout_t a, b, c; /* cuBLASLt's */
 	cublasLtMatmulAlgo_t algorithm;
-	size_t workspace; /* bytes, without those lost to alignment */
+	size_t workspace; /* bytes that the algorithm asks for */
 };
 
 static cudaDataType_t type_of(ck_dtype t)
@@ -41,7 +37,7 @@ static cudaDataType_t type_of(ck_dtype t)
 
 uint32_t ck__alignment(size_t bytes)
 {
-	size_t all = bytes | TENSOR_ALIGN;
+	size_t all = bytes | CK_TENSOR_ALIGN;
 	return (uint32_t)(all & (~all + 1));
 }
 
@@ -162,17 +158,14 @@ void ck__matmul_free(ck_matmul *m)
 
 size_t ck__matmul_workspace(const ck_matmul *m)
 {
-	return m && m->workspace ? m->workspace + WORKSPACE_ALIGN - TENSOR_ALIGN : 0;
+	return m ? ck__library_bytes(m->workspace) : 0;
 }
 
 /* ---- running ------------------------------------------------------------------------------------------------------------- */
 
 void ck__matmul_run(const ck_matmul *m, const ck_product_args *args)
 {
-	char *workspace = NULL;
-	if (m->workspace)
-		workspace = (char *)args->workspace +
-			    (WORKSPACE_ALIGN - (uintptr_t)args->workspace % WORKSPACE_ALIGN) % WORKSPACE_ALIGN;
+	void *workspace = ck__library_workspace(args->workspace, m->workspace);
 	if (has_bias(m->fused))
 		SET(cublasLtMatmulDescSetAttribute, m->operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, const void *, args->bias);
 	if (has_gelu(m->fused))

@@ -3,6 +3,7 @@
 #define CK_CUDA_MATMUL_H
 
 #include "kernels/cuda/cuda.h"
+#include "kernels/cuda/workspace.h"
 
 /* A row-major matrix, or the transpose of one. */
 typedef struct ck_operand {
@@ -59,17 +60,5 @@ void *ck__matmul_kernel_new(ck_device *device, const ck_op_desc *desc, size_t by
 			    void (*backward)(const ck_kernel *, const ck_args *));
 /* Hands the kernel over with its workspace counted, or frees it when `status` is not CK_OK; returns the status. */
 ck_status ck__matmul_kernel_finish(ck_matmul_kernel *k, ck_status status, ck_kernel **kernel);
-
-/* Whether the desc wants the gradient of in[i]; i of -1: there is no such input. */
-static inline bool ck__wants(const ck_op_desc *d, int i)
-{
-	return i >= 0 && d->needs >> i & 1;
-}
-
-/* The bytes, rounded up to where another tensor may begin. */
-static inline size_t ck__aligned(size_t bytes)
-{
-	return (bytes + 63) / 64 * 64;
-}
 
 #endif
