@@ -8,7 +8,7 @@ extern "C" {
 }
 
 /* Whether v at channel c comes before the best so far: the first NaN does, or else the first of the largest. */
-CK_DEVICE bool beats(float v, int c, float best, int at)
+static CK_DEVICE bool beats(float v, int c, float best, int at)
 {
 	if (v != v || best != best)
 		return v != v && (best == best || c < at);
