@@ -2,9 +2,10 @@
 
     find.py CUDA_ROOT CUDNN_ROOT        the options cuda-root and cudnn-root, "" where not given
 
-Prints lines KEY=PATH: nvcc, include (folders, in order of search), and the libraries cudart, cublasLt, cudnn. What is not found has no
-line. Places, in order: the options; CUDNN_PATH, CUDA_PATH, CUDA_HOME; the folder of the nvcc in PATH; Python wheels (nvidia/*); the
-usual prefixes. Wheels hold libraries under their versioned name only, so that a library is its file's path."""
+Prints lines KEY=PATH: nvcc, include (folders, in order of search), the libraries cudart, cublasLt, cudnn, and missing=NAME for a header
+or library that is not there. With an option, what it names is sought there alone; else, in order: CUDNN_PATH, CUDA_PATH, CUDA_HOME;
+where the nvcc in PATH lies; Python wheels (nvidia/*); the usual prefixes. Wheels hold libraries under their versioned name only, so that
+a library is given as its file's path."""
 
 import glob
 import os
@@ -25,12 +26,8 @@ def wheels():
     return [prefix for folder in folders for prefix in sorted(glob.glob(folder + "/nvidia/*"), reverse=True)]
 
 
-def prefixes(cuda_root, cudnn_root):
-    if cuda_root or cudnn_root:
-        given = [cudnn_root, cuda_root]
-    else:
-        given = []
-    given += [os.environ.get(name) for name in ("CUDNN_PATH", "CUDA_PATH", "CUDA_HOME")]
+def everywhere():
+    given = [os.environ.get(name) for name in ("CUDNN_PATH", "CUDA_PATH", "CUDA_HOME")]
     compiler = shutil.which("nvcc")
     given += [os.path.dirname(os.path.dirname(os.path.realpath(compiler)))] if compiler else []
     given += wheels() + ["/usr/local/cuda", "/usr"]
@@ -46,25 +43,35 @@ def library(prefix, name):
     return None
 
 
+def header(prefix, name):
+    """The folder that it lies in."""
+    for folder in (prefix + "/include", prefix + "/include/x86_64-linux-gnu", prefix + "/include/aarch64-linux-gnu"):
+        if os.path.exists(f"{folder}/{name}"):
+            return folder
+    return None
+
+
+def compiler(prefix, name):
+    path = f"{prefix}/bin/{name}"
+    return path if os.access(path, os.X_OK) else None
+
+
 def main(cuda_root="", cudnn_root=""):
-    places = prefixes(cuda_root, cudnn_root)
-    for prefix in places:
-        if os.access(prefix + "/bin/nvcc", os.X_OK):
-            print(f"nvcc={prefix}/bin/nvcc")
-            break
-    folders = []
-    for header in HEADERS:
-        for folder in (path for prefix in places for path in (prefix + "/include", prefix + "/include/x86_64-linux-gnu")):
-            if os.path.exists(f"{folder}/{header}"):
-                folders.append(folder)
-                break
-        else:
-            print(f"missing={header}")
-    for folder in dict.fromkeys(folders):
+    def first(find, name):
+        root = cudnn_root if name.startswith("cudnn") else cuda_root
+        return next(filter(None, (find(prefix, name) for prefix in ([root] if root else everywhere()))), None)
+
+    found = first(compiler, "nvcc")
+    if found:
+        print(f"nvcc={found}")
+    folders = {name: first(header, name) for name in HEADERS}
+    for folder in dict.fromkeys(filter(None, folders.values())):
         print(f"include={folder}")
     for name in LIBRARIES:
-        found = next(filter(None, (library(prefix, name) for prefix in places)), None)
+        found = first(library, name)
         print(f"{name}={found}" if found else f"missing=lib{name}.so")
+    for name in (name for name, folder in folders.items() if not folder):
+        print(f"missing={name}")
 
 
 main(*sys.argv[1:])
