@@ -52,5 +52,10 @@ extern "C" void ck__column_sums(cudaStream_t stream, const ck_columns *c, ck_dty
 	CK_STORED(t, T,
 		  CK_LAUNCH((column_sums_slice<T>), (unsigned)(c->slices * c->bands), CK_BLOCK, 0, stream, *c, (const T *)x,
 			    workspace));
-	CK_LAUNCH(column_sums_all, (unsigned)c->bands, CK_BLOCK, 0, stream, *c, acc, workspace, sum);
+	ck__column_sums_finish(stream, c, workspace, sum, acc);
+}
+
+extern "C" void ck__column_sums_finish(cudaStream_t stream, const ck_columns *c, const float *parts, float *sum, bool acc)
+{
+	CK_LAUNCH(column_sums_all, (unsigned)c->bands, CK_BLOCK, 0, stream, *c, acc, parts, sum);
 }

@@ -19,5 +19,7 @@ ck_columns ck__columns(const ck_device *device, int64_t rows, int64_t cols, int6
 size_t ck__column_sums_workspace(const ck_columns *c); /* bytes */
 void ck__column_sums(cudaStream_t stream, const ck_columns *c, ck_dtype t, const void *x, float *workspace, float *sum,
 		     bool acc);
+/* The second stage alone, of parts (slices, cols). */
+void ck__column_sums_finish(cudaStream_t stream, const ck_columns *c, const float *parts, float *sum, bool acc);
 
 #endif

@@ -3,6 +3,13 @@
 
 enum { X, GAMMA, BETA };
 
+/* For the sums over rows. */
+static ck_columns columns_of(const ck_device *device, const ck_op_desc *d)
+{
+	enum { LEAST_ROWS = 8 };
+	return ck__columns(device, ck_shape_rows(d->in[X].shape), ck_shape_last(d->in[X].shape), LEAST_ROWS);
+}
+
 static void forward(const ck_kernel *kernel, const ck_args *a)
 {
 	const ck_cuda_kernel *k = (const ck_cuda_kernel *)kernel;
@@ -26,17 +33,19 @@ static void backward(const ck_kernel *kernel, const ck_args *a)
 		saved.x = a->in[X], saved.mean = a->stash[0];
 	if (a->din[X])
 		ck__cuda_layernorm_dx(stream, t, rows, cols, saved, a->in[GAMMA], a->dout, a->din[X], a->acc[X]);
-	if (a->din[GAMMA] || a->din[BETA])
-		ck__cuda_layernorm_sums(stream, t, rows, cols, saved, a->dout, a->workspace, a->din[GAMMA], a->acc[GAMMA],
-					a->din[BETA], a->acc[BETA]);
+	if (a->din[GAMMA] || a->din[BETA]) {
+		ck_columns c = columns_of(k->device, &k->desc);
+		ck__cuda_layernorm_sums(stream, &c, t, saved, a->dout, a->workspace, a->din[GAMMA], a->acc[GAMMA], a->din[BETA],
+					a->acc[BETA]);
+	}
 }
 
 ck_status ck__cuda_layernorm(ck_device *device, const ck_op_desc *desc, ck_kernel **kernel, ck_err *err)
 {
 	(void)err;
 	*kernel = ck__cuda_plain_kernel(device, desc, forward, backward);
-	int64_t rows = ck_shape_rows(desc->in[X].shape), cols = ck_shape_last(desc->in[X].shape);
+	ck_columns c = columns_of(device, desc);
 	if (desc->needs & (1u << GAMMA | 1u << BETA))
-		(*kernel)->workspace_backward = (size_t)(2 * ck__cuda_layernorm_chunks(rows, cols) * cols) * sizeof(float);
+		(*kernel)->workspace_backward = 2 * ck__column_sums_workspace(&c);
 	return CK_OK;
 }

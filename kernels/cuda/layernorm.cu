@@ -1,7 +1,6 @@
-/* LAYERNORM. Forward and dx: a block a row, which stays in the cache between its passes; mean first, then the centred squares.
- *
- * The parameters' gradients are sums down columns, in two stages of the same shape: a block has 32 columns, a lane each, and its 8 warps
- * take rows in turn; the warps' sums are added in order. First over chunks of rows, then over the chunks. All is bound by memory. */
+/* LAYERNORM. Forward and dx: a block a row, which stays in the cache between its passes; mean first, then the centred squares. The
+ * parameters' gradients are sums down columns (columns.h). All is bound by memory. */
+#include "kernels/cuda/columns.cuh"
 #include "kernels/cuda/rows.cuh"
 
 extern "C" {
@@ -54,7 +53,7 @@ enum { FROM_X, FROM_XHAT, FROM_NOTHING };
 
 /* Its elements i .. i + N - 1, of one row. */
 template <int FROM, int N, typename T>
-CK_DEVICE ck_floats<N> normalised(const T *xhat, const float *x, float mean, float rstd, int64_t i)
+static CK_DEVICE ck_floats<N> normalised(const T *xhat, const float *x, float mean, float rstd, int64_t i)
 {
 	if constexpr (FROM == FROM_XHAT)
 		return ck_load<N>(xhat, i);
@@ -99,61 +98,27 @@ CK_KERNEL void layernorm_dx(int64_t rows, int64_t cols, bool acc, const T *xhat,
 	}
 }
 
-/* ---- sums down columns --------------------------------------------------------------------------------------------------- */
-
-enum { TILE = CK_WARP, STRIPES = CK_BLOCK / CK_WARP };
-
-/* Adds up the warps' sums of one value each for the block's 32 columns, in order; in the first warp. */
-template <class S> CK_DEVICE float over_stripes(float v, S &shared)
-{
-	unsigned lane = threadIdx.x % CK_WARP, stripe = threadIdx.x / CK_WARP;
-	__syncthreads();
-	shared[threadIdx.x] = v;
-	__syncthreads();
-	if (stripe == 0)
-		for (unsigned s = 1; s < STRIPES; s++)
-			v += (float)shared[s * CK_WARP + lane];
-	return v;
-}
-
-/* partial[chunk] = over the chunk's rows, sum dy xhat and sum dy. Block: a chunk and a tile of columns. */
+/* A slice's sums of dy xhat, and of dy. */
 template <typename T, int FROM>
-CK_KERNEL void layernorm_partial(int64_t rows, int64_t cols, int64_t tiles, int64_t chunk_rows, const T *xhat, const float *x,
-				 const float *means, const float *rstds, const T *dy, float *partial)
+CK_KERNEL void layernorm_slice_sums(ck_columns c, const T *xhat, const float *x, const float *means, const float *rstds,
+				    const T *dy, float *parts)
 {
 	CK_SHARED(float, shared, CK_BLOCK);
-	int64_t chunk = blockIdx.x / tiles, col = blockIdx.x % tiles * TILE + threadIdx.x % CK_WARP;
-	int64_t end = (chunk + 1) * chunk_rows < rows ? (chunk + 1) * chunk_rows : rows;
+	ck_column_part p = ck_column_part_of(c);
 	float sum_xhat = 0, sum = 0;
-	if (col < cols)
 #pragma unroll 4
-		for (int64_t row = chunk * chunk_rows + threadIdx.x / CK_WARP; row < end; row += STRIPES) {
-			float d = ck_get(dy, row * cols + col);
-			float mean = FROM == FROM_X ? means[row] : 0.0f, rstd = FROM == FROM_X ? rstds[row] : 0.0f;
-			sum_xhat += d * normalised<FROM, 1>(xhat, x, mean, rstd, row * cols + col).v[0];
-			sum += d;
-		}
-	sum_xhat = over_stripes(sum_xhat, shared);
-	sum = over_stripes(sum, shared);
-	if (threadIdx.x < TILE && col < cols) {
-		partial[2 * chunk * cols + col] = sum_xhat;
-		partial[(2 * chunk + 1) * cols + col] = sum;
+	for (int64_t row = p.from; row < p.to; row += p.lanes) {
+		int64_t i = row * c.cols + p.col;
+		float g = ck_get(dy, i), mean = FROM == FROM_X ? means[row] : 0.0f, rstd = FROM == FROM_X ? rstds[row] : 0.0f;
+		sum_xhat += g * normalised<FROM, 1>(xhat, x, mean, rstd, i).v[0];
+		sum += g;
 	}
-}
-
-/* to (+)= the chunks' sums: those of dy xhat are first in each chunk's two rows (second 0), those of dy second (1). */
-CK_KERNEL void layernorm_total(int64_t chunks, int64_t cols, int second, bool acc, const float *partial, float *to)
-{
-	CK_SHARED(float, shared, CK_BLOCK);
-	int64_t col = (int64_t)blockIdx.x * TILE + threadIdx.x % CK_WARP;
-	float sum = 0;
-	if (col < cols)
-#pragma unroll 4
-		for (int64_t chunk = threadIdx.x / CK_WARP; chunk < chunks; chunk += STRIPES)
-			sum += partial[(2 * chunk + second) * cols + col];
-	sum = over_stripes(sum, shared);
-	if (threadIdx.x < TILE && col < cols)
-		to[col] = acc ? to[col] + sum : sum;
+	sum_xhat = ck_column_sum(sum_xhat, p, shared);
+	sum = ck_column_sum(sum, p, shared);
+	if (p.lane == 0 && p.col < c.cols) {
+		parts[p.slice * c.cols + p.col] = sum_xhat;
+		parts[(c.slices + p.slice) * c.cols + p.col] = sum;
+	}
 }
 
 /* ---- launchers ----------------------------------------------------------------------------------------------------------- */
@@ -186,28 +151,23 @@ void ck__cuda_layernorm_dx(cudaStream_t stream, ck_dtype t, int64_t rows, int64_
 }
 
 template <typename T, int FROM>
-static void launch_partial(cudaStream_t stream, int64_t rows, int64_t cols, ck_layernorm_saved s, const T *dy, float *partial)
+static void launch_sums(cudaStream_t stream, const ck_columns *c, ck_layernorm_saved s, const T *dy, float *parts)
 {
-	int64_t tiles = (cols + TILE - 1) / TILE, chunks = ck__cuda_layernorm_chunks(rows, cols);
-	int64_t chunk_rows = (rows + chunks - 1) / chunks;
-	CK_LAUNCH((layernorm_partial<T, FROM>), (unsigned)(tiles * chunks), CK_BLOCK, 0, stream, rows, cols, tiles, chunk_rows,
-		  (const T *)s.xhat, s.x, s.mean, s.rstd, dy, partial);
+	CK_LAUNCH((layernorm_slice_sums<T, FROM>), (unsigned)(c->slices * c->bands), CK_BLOCK, 0, stream, *c, (const T *)s.xhat,
+		  s.x, s.mean, s.rstd, dy, parts);
 }
 
-void ck__cuda_layernorm_sums(cudaStream_t stream, ck_dtype t, int64_t rows, int64_t cols, ck_layernorm_saved saved,
-			     const void *dy, float *partial, float *dgamma, bool acc_gamma, float *dbeta, bool acc_beta)
+void ck__cuda_layernorm_sums(cudaStream_t stream, const ck_columns *c, ck_dtype t, ck_layernorm_saved saved, const void *dy,
+			     float *parts, float *dgamma, bool acc_gamma, float *dbeta, bool acc_beta)
 {
-	int64_t tiles = (cols + TILE - 1) / TILE, chunks = ck__cuda_layernorm_chunks(rows, cols);
 	if (saved.xhat)
-		CK_STORED(t, T, (launch_partial<T, FROM_XHAT>(stream, rows, cols, saved, (const T *)dy, partial)));
+		CK_STORED(t, T, (launch_sums<T, FROM_XHAT>(stream, c, saved, (const T *)dy, parts)));
 	else if (saved.x)
-		CK_STORED(t, T, (launch_partial<T, FROM_X>(stream, rows, cols, saved, (const T *)dy, partial)));
+		CK_STORED(t, T, (launch_sums<T, FROM_X>(stream, c, saved, (const T *)dy, parts)));
 	else
-		CK_STORED(t, T, (launch_partial<T, FROM_NOTHING>(stream, rows, cols, saved, (const T *)dy, partial)));
+		CK_STORED(t, T, (launch_sums<T, FROM_NOTHING>(stream, c, saved, (const T *)dy, parts)));
 	if (dgamma)
-		CK_LAUNCH(layernorm_total, (unsigned)tiles, CK_BLOCK, 0, stream, chunks, cols, 0, acc_gamma,
-			  (const float *)partial, dgamma);
+		ck__column_sums_finish(stream, c, parts, dgamma, acc_gamma);
 	if (dbeta)
-		CK_LAUNCH(layernorm_total, (unsigned)tiles, CK_BLOCK, 0, stream, chunks, cols, 1, acc_beta,
-			  (const float *)partial, dbeta);
+		ck__column_sums_finish(stream, c, parts + c->slices * c->cols, dbeta, acc_beta);
 }

@@ -2,7 +2,7 @@
 #ifndef CK_CUDA_LAYERNORM_H
 #define CK_CUDA_LAYERNORM_H
 
-#include "kernels/cuda/cuda.h"
+#include "kernels/cuda/columns.h"
 
 /* rstd (rows); xhat, or mean (rows): the other is NULL. */
 void ck__cuda_layernorm_forward(cudaStream_t stream, ck_dtype t, int64_t rows, int64_t cols, float eps, const float *x,
@@ -17,17 +17,8 @@ typedef struct ck_layernorm_saved {
 void ck__cuda_layernorm_dx(cudaStream_t stream, ck_dtype t, int64_t rows, int64_t cols, ck_layernorm_saved saved,
 			   const float *gamma, const void *dy, float *dx, bool acc);
 
-/* The sums over rows are formed in so many chunks of rows first. */
-static inline int64_t ck__cuda_layernorm_chunks(int64_t rows, int64_t cols)
-{
-	enum { TILE = 32, LEAST_ROWS = 64, BLOCKS = 1024 };
-	int64_t tiles = (cols + TILE - 1) / TILE, most = (rows + LEAST_ROWS - 1) / LEAST_ROWS;
-	int64_t chunks = tiles < BLOCKS ? BLOCKS / tiles : 1;
-	return chunks < most ? chunks : most;
-}
-
-/* dgamma, dbeta (cols), either may be NULL; nothing may be saved where only dbeta is wanted. partial: room for (chunks, 2, cols). */
-void ck__cuda_layernorm_sums(cudaStream_t stream, ck_dtype t, int64_t rows, int64_t cols, ck_layernorm_saved saved,
-			     const void *dy, float *partial, float *dgamma, bool acc_gamma, float *dbeta, bool acc_beta);
+/* dgamma, dbeta (cols), either may be NULL; nothing may be saved where only dbeta is wanted. parts: room for (2, slices, cols). */
+void ck__cuda_layernorm_sums(cudaStream_t stream, const ck_columns *c, ck_dtype t, ck_layernorm_saved saved, const void *dy,
+			     float *parts, float *dgamma, bool acc_gamma, float *dbeta, bool acc_beta);
 
 #endif
