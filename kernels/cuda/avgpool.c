@@ -15,13 +15,6 @@ typedef struct pool_kernel {
 
 static const float one = 1, zero = 0;
 
-static ck_windows windows_of(const ck_op_desc *d)
-{
-	const int64_t *x = d->in[0].shape.d, *y = d->out[0].shape.d;
-	const ck_attr *a = &d->attr;
-	return (ck_windows){x[0], x[1], x[2], x[3], y[1], y[2], a->kh, a->kw, a->stride, a->pad};
-}
-
 static void forward(const ck_kernel *kernel, const ck_args *a)
 {
 	const pool_kernel *k = (const pool_kernel *)kernel;
@@ -31,24 +24,21 @@ static void forward(const ck_kernel *kernel, const ck_args *a)
 static void backward(const ck_kernel *kernel, const ck_args *a)
 {
 	const pool_kernel *k = (const pool_kernel *)kernel;
-	if (a->din[0])
-		CK_CUDA(cudnnPoolingBackward(k->base.device->dnn, k->pool, &one, k->y, a->dout, k->y, a->dout, k->x, a->din[0],
-					     a->acc[0] ? &one : &zero, k->x, a->din[0]));
+	CK_CUDA(cudnnPoolingBackward(k->base.device->dnn, k->pool, &one, k->y, a->dout, k->y, a->dout, k->x, a->din[0],
+				     a->acc[0] ? &one : &zero, k->x, a->din[0]));
 }
 
 static void own_forward(const ck_kernel *kernel, const ck_args *a)
 {
 	const ck_cuda_kernel *k = (const ck_cuda_kernel *)kernel;
-	ck_windows s = windows_of(&k->desc);
-	ck__avgpool_forward(k->device->stream, &s, k->desc.in[0].dtype, a->in[0], a->out[0]);
+	ck__cuda_avgpool_forward(k->device->stream, k->desc.in[0].dtype, ck__window_of(&k->desc), a->in[0], a->out[0]);
 }
 
 static void own_backward(const ck_kernel *kernel, const ck_args *a)
 {
 	const ck_cuda_kernel *k = (const ck_cuda_kernel *)kernel;
-	ck_windows s = windows_of(&k->desc);
-	if (a->din[0])
-		ck__avgpool_backward(k->device->stream, &s, k->desc.in[0].dtype, a->dout, a->din[0], a->acc[0]);
+	ck__cuda_avgpool_backward(k->device->stream, k->desc.in[0].dtype, ck__window_of(&k->desc), a->dout, a->din[0],
+				  a->acc[0]);
 }
 
 static void destroy(ck_cuda_kernel *kernel)

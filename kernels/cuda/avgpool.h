@@ -1,15 +1,11 @@
-/* Launchers of avgpool.cu: windows (kh, kw) over images (N,H,W,C), their outputs (N,OH,OW,C), both stored in t. */
+/* Launchers of avgpool.cu: x, dx (n, h, w, c), y, dy (n, oh, ow, c), stored as t. */
 #ifndef CK_CUDA_AVGPOOL_H
 #define CK_CUDA_AVGPOOL_H
 
 #include "kernels/cuda/cuda.h"
+#include "kernels/cuda/window.h"
 
-typedef struct ck_windows {
-	int64_t n, h, w, c, oh, ow;
-	int kh, kw, stride, pad;
-} ck_windows;
-
-void ck__avgpool_forward(cudaStream_t stream, const ck_windows *s, ck_dtype t, const void *x, void *y);
-void ck__avgpool_backward(cudaStream_t stream, const ck_windows *s, ck_dtype t, const void *dy, void *dx, bool acc);
+void ck__cuda_avgpool_forward(cudaStream_t stream, ck_dtype t, ck_window g, const void *x, void *y);
+void ck__cuda_avgpool_backward(cudaStream_t stream, ck_dtype t, ck_window g, const void *dy, void *dx, bool acc);
 
 #endif

@@ -53,7 +53,7 @@ template <typename T> CK_KERNEL void batchnorm_slice_moments(ck_columns c, const
 	moments m = {0.0f, 0.0f, 0.0f};
 	if (p.from < p.to) {
 		float first = ck_get(x, p.from * c.cols + p.col), sum = 0.0f, squares = 0.0f;
-#pragma unroll 4
+#pragma unroll 8
 		for (int64_t row = p.from; row < p.to; row += p.lanes) {
 			float v = ck_get(x, row * c.cols + p.col) - first;
 			sum += v;
@@ -106,6 +106,8 @@ CK_KERNEL void batchnorm_all_moments(ck_columns c, double eps, float momentum, c
 
 /* ---- forward ------------------------------------------------------------------------------------------------------------- */
 
+enum { AHEAD = 4 }; /* rows that are read before any of them is written, to wait for memory once */
+
 /* A column's 1 / sqrt(variance + eps), which in training is stashed. */
 CK_DEVICE float column_rstd(const float *rstd, const float *variance, double eps, int64_t col)
 {
@@ -120,11 +122,18 @@ CK_KERNEL void batchnorm_apply(ck_columns c, ck_act act, double eps, const T *x,
 	if (p.from >= p.to)
 		return;
 	float middle = mean[p.col], scale = gamma[p.col] * column_rstd(rstd, variance, eps, p.col), shift = beta[p.col];
-#pragma unroll 4
-	for (int64_t row = p.from; row < p.to; row += p.lanes) {
-		int64_t i = row * c.cols + p.col;
-		float v = (ck_get(x, i) - middle) * scale + shift + (r ? ck_get(r, i) : 0.0f);
-		ck_put(y, i, ck_act_at(act, v));
+	for (int64_t row = p.from; row < p.to; row += AHEAD * p.lanes) {
+		float v[AHEAD];
+#pragma unroll
+		for (int k = 0; k < AHEAD; k++) {
+			int64_t i = (row + k * p.lanes) * c.cols + p.col;
+			if (row + k * p.lanes < p.to)
+				v[k] = (ck_get(x, i) - middle) * scale + shift + (r ? ck_get(r, i) : 0.0f);
+		}
+#pragma unroll
+		for (int k = 0; k < AHEAD; k++)
+			if (row + k * p.lanes < p.to)
+				ck_put(y, (row + k * p.lanes) * c.cols + p.col, ck_act_at(act, v[k]));
 	}
 }
 
@@ -199,15 +208,26 @@ CK_KERNEL void batchnorm_gradient(ck_columns c, double eps, const T *dy, const T
 		scale = gamma[p.col] * column_rstd(rstd, variance, eps, p.col);
 	if (dx && terms)
 		middle = mean[p.col], offset = terms[p.col], slope = terms[c.cols + p.col];
-	for (int64_t row = p.from; row < p.to; row += p.lanes) {
-		int64_t i = row * c.cols + p.col;
-		float g = masked(dy, y, i);
-		if (dx) {
-			float less = terms ? offset + (ck_get(x, i) - middle) * slope : 0.0f;
-			ck_put(dx, i, scale * (g - less) + (acc_x ? ck_get(dx, i) : 0.0f));
+	for (int64_t row = p.from; row < p.to; row += AHEAD * p.lanes) {
+		float g[AHEAD], less[AHEAD];
+#pragma unroll
+		for (int k = 0; k < AHEAD; k++) {
+			int64_t i = (row + k * p.lanes) * c.cols + p.col;
+			less[k] = 0.0f;
+			if (row + k * p.lanes < p.to) {
+				g[k] = masked(dy, y, i);
+				if (dx && terms)
+					less[k] = offset + (ck_get(x, i) - middle) * slope;
+			}
 		}
-		if (dr)
-			ck_put(dr, i, g + (acc_r ? ck_get(dr, i) : 0.0f));
+#pragma unroll
+		for (int k = 0; k < AHEAD; k++) {
+			int64_t i = (row + k * p.lanes) * c.cols + p.col;
+			if (dx && row + k * p.lanes < p.to)
+				ck_put(dx, i, scale * (g[k] - less[k]) + (acc_x ? ck_get(dx, i) : 0.0f));
+			if (dr && row + k * p.lanes < p.to)
+				ck_put(dr, i, g[k] + (acc_r ? ck_get(dr, i) : 0.0f));
+		}
 	}
 }
 

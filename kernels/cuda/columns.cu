@@ -6,7 +6,7 @@ template <typename T> CK_KERNEL void column_sums_slice(ck_columns c, const T *x,
 	CK_SHARED(float, shared, CK_BLOCK);
 	ck_column_part p = ck_column_part_of(c);
 	float sum = 0.0f;
-#pragma unroll 4
+#pragma unroll 8
 	for (int64_t row = p.from; row < p.to; row += p.lanes)
 		sum += ck_get(x, row * c.cols + p.col);
 	sum = ck_column_sum(sum, p, shared);

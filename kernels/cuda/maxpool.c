@@ -1,24 +1,18 @@
 /* MAXPOOL over NHWC images. cuDNN's does not tell which place of the window was chosen, and its backward reads x and y again. */
 #include "kernels/cuda/maxpool.h"
 
-static ck_window window_of(const ck_op_desc *d)
-{
-	const int64_t *x = d->in[0].shape.d, *y = d->out[0].shape.d;
-	const ck_attr *t = &d->attr;
-	return (ck_window){x[0], x[1], x[2], x[3], y[1], y[2], t->kh, t->kw, t->stride, t->pad};
-}
-
 static void forward(const ck_kernel *kernel, const ck_args *a)
 {
 	const ck_cuda_kernel *k = (const ck_cuda_kernel *)kernel;
-	ck__cuda_maxpool_forward(k->device->stream, k->desc.in[0].dtype, window_of(&k->desc), a->in[0], a->out[0], a->stash[0]);
+	ck__cuda_maxpool_forward(k->device->stream, k->desc.in[0].dtype, ck__window_of(&k->desc), a->in[0], a->out[0],
+				 a->stash[0]);
 }
 
 static void backward(const ck_kernel *kernel, const ck_args *a)
 {
 	const ck_cuda_kernel *k = (const ck_cuda_kernel *)kernel;
-	ck__cuda_maxpool_backward(k->device->stream, k->desc.in[0].dtype, window_of(&k->desc), a->dout, a->stash[0], a->din[0],
-				  a->acc[0]);
+	ck__cuda_maxpool_backward(k->device->stream, k->desc.in[0].dtype, ck__window_of(&k->desc), a->dout, a->stash[0],
+				  a->din[0], a->acc[0]);
 }
 
 ck_status ck__cuda_maxpool(ck_device *device, const ck_op_desc *desc, ck_kernel **kernel, ck_err *err)

@@ -3,10 +3,7 @@
 #define CK_CUDA_MAXPOOL_H
 
 #include "kernels/cuda/cuda.h"
-
-typedef struct ck_window {
-	int64_t n, h, w, c, oh, ow, kh, kw, stride, pad;
-} ck_window;
+#include "kernels/cuda/window.h"
 
 void ck__cuda_maxpool_forward(cudaStream_t stream, ck_dtype t, ck_window g, const void *x, void *y, uint8_t *at);
 void ck__cuda_maxpool_backward(cudaStream_t stream, ck_dtype t, ck_window g, const void *dy, const uint8_t *at, void *dx,

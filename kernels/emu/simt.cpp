@@ -2,14 +2,13 @@
  *
  * A block's threads begin one after another on one fiber's stack, as calls. A thread that waits keeps its fiber, and another thread
  * goes on: one that may (the last of those that came free), else one that has not begun, on an idle fiber. Fibers switch by
- * _setjmp and _longjmp, which call no kernel of the system; the first entry is by makecontext.
+ * the compiler's setjmp, which saves three registers; the first entry is by makecontext.
  *
  *     begin ──▶ runs ──▶ waits (barrier, warp) ──▶ free ──▶ runs ──▶ ended
  *
  * No thread free, none to begin and not all ended: the block can never end, and what it waits for is the error. */
 #include "kernels/emu/simt.h"
 
-#include <setjmp.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <ucontext.h>
@@ -43,7 +42,7 @@ enum { STACK = 64 << 10 };
 /* ---- fibers -------------------------------------------------------------------------------------------------------------- */
 
 struct fiber {
-	jmp_buf at;
+	void *at[5];      /* __builtin_setjmp's */
 	ucontext_t entry; /* until it was entered */
 	bool entered;
 	const void *bottom;
@@ -68,15 +67,17 @@ static void landed(fiber *f)
 #endif
 }
 
-static void jump(fiber *to)
+/* Not inlined: what it returns to are two places, for the compiler as well. AddressSanitizer is told of the switch, and must not
+ * take the longjmp for the end of all frames. */
+static __attribute__((noinline, no_sanitize_address)) void jump(fiber *to)
 {
 	fiber *from = running;
-	if (_setjmp(from->at) == 0) {
+	if (__builtin_setjmp(from->at) == 0) {
 #ifdef __SANITIZE_ADDRESS__
 		__sanitizer_start_switch_fiber(&from->fake, to->bottom, to->size);
 #endif
 		if (to->entered)
-			_longjmp(to->at, 1);
+			__builtin_longjmp(to->at, 1);
 		to->entered = true;
 		setcontext(&to->entry);
 	}
@@ -167,8 +168,10 @@ static struct {
 	walk block_order;
 
 	unsigned threads, begun, ended;
-	bool flat; /* a block of one dimension */
-	walk thread_order;
+	bool flat;      /* a block of one dimension */
+	bool scattered; /* threads begin in any order, not warp after warp: slower, as more stacks are in use at once */
+	walk thread_order, warp_order, lane_order;
+	unsigned warp_begun;
 	size_t shared; /* static and dynamic, bytes */
 	fiber *at[BLOCK_MOST];
 	state states[BLOCK_MOST];
@@ -204,9 +207,24 @@ static bool next_block()
 	block_began = ++epoch;
 	now.begun = now.ended = 0;
 	now.shared = dynamic_count;
-	now.thread_order.begin(now.threads);
+	now.scattered = ck_emu_random() % 4 == 0;
+	if (now.scattered) {
+		now.thread_order.begin(now.threads);
+	} else {
+		now.warp_order.begin(now.threads / WARP);
+		now.lane_order.begin(WARP);
+	}
 	memset(now.states, BEFORE, now.threads);
 	return true;
+}
+
+static unsigned next_thread()
+{
+	if (now.scattered)
+		return (unsigned)now.thread_order.next();
+	if (now.begun % WARP == 0)
+		now.warp_begun = (unsigned)now.warp_order.next();
+	return now.warp_begun * WARP + (unsigned)now.lane_order.next();
 }
 
 /* "WHAT at FILE:LINE" for messages that name two places */
@@ -266,7 +284,7 @@ static void fiber_main(unsigned low, unsigned high)
 	landed(self);
 	for (;;) {
 		while (now.begun < now.threads) {
-			unsigned t = (unsigned)now.thread_order.next();
+			unsigned t = next_thread();
 			now.begun++;
 			now.states[t] = RUNS;
 			set_thread(t);
@@ -292,10 +310,13 @@ static void release(const uint16_t *threads, unsigned count)
 		now.free[now.free_count++] = threads[i + first < count ? i + first : i + first - count];
 }
 
-static bool same(const site &a, const site &b)
+static bool same_text(const site &a, const site &b)
 {
-	return a.line == b.line && (a.file == b.file || strcmp(a.file, b.file) == 0) &&
-	       (a.what == b.what || strcmp(a.what, b.what) == 0);
+	return strcmp(a.file, b.file) == 0 && strcmp(a.what, b.what) == 0;
+}
+static inline bool same(const site &a, const site &b)
+{
+	return a.line == b.line && ((a.file == b.file && a.what == b.what) || same_text(a, b));
 }
 
 void barrier(const char *file, int line)
