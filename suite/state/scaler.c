@@ -532,7 +532,7 @@ Test(scaled_parity, every_step_counts)
 		meddler with = cases[i].with;
 		with.graph = b.graph;
 		const ck_hook hook = {.user = &with, .before = meddle};
-		cr_assert(ck__outcome_take(p, &b.memory, b.seed, &hook, &other, &err) == CK_OK, "%s", err.text);
+		cr_assert(ck__outcome_take(p, &b.memory, b.seed, &hook, NULL, &other, &err) == CK_OK, "%s", err.text);
 		ck_verdict verdict = ck_outcome_compare(b.graph, cases[i].itself ? &other : &baseline, &other, &why);
 		cr_expect((verdict == CK_BITWISE) == !*cases[i].says && strstr(why.text, cases[i].says), "case %zu: %s", i,
 			  why.text);

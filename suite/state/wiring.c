@@ -256,7 +256,7 @@ static void check_contributions(wiring *t, const ck_program *p, const char *plan
 	const ck_hook hook = {.user = &k, .before = note};
 	ck_err err = {0};
 	ck_outcome o;
-	cr_assert(ck__outcome_take(p, &t->b.memory, t->b.seed, &hook, &o, &err) == CK_OK, "%s", err.text);
+	cr_assert(ck__outcome_take(p, &t->b.memory, t->b.seed, &hook, NULL, &o, &err) == CK_OK, "%s", err.text);
 	cr_expect(k.n == 2 && k.op[0] == ck_graph_op(g, last_use) && !k.added[0] && k.op[1] == ck_graph_op(g, first_use) &&
 		      k.added[1],
 		  "%s, plan %s: '%s' should be written by %s, then added to by %s, once each; %d contributions", t->what, plan,
