@@ -7,8 +7,8 @@
 #include "kernels/alloc.h"
 #include "suite/support.h"
 
-static char calls[1 << 16]; /* in their order: "0", "1", …: marks; 'e': elapsed; 's': sync */
-/ static size_t ncalls;
+static char calls[1 << 16]; /* in their order: '0' to '3': marks; 'e': elapsed; 's': sync */
+static size_t ncalls;
 static double says; /* what elapsed says next, seconds */
 
 static void note(char c)
