@@ -10,6 +10,8 @@
 #include "kernels/alloc.h"
 #include "suite/support.h"
 
+TestSuite(noise, .init = device_or_skip);
+
 /* ---- the hook ------------------------------------------------------------------------------------------------------------- */
 
 typedef struct meddler meddler;
@@ -227,7 +229,7 @@ static const struct {
 Test(noise, verdicts, .timeout = 60)
 {
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		bench b = bench_open_model(MLP, "cpu", 1, 1);
+		bench b = bench_open_model(MLP, device_under_test(), 1, 1);
 		ck_noise *noise = ck_noise_open(b.graph, false);
 		meddler last = cases[i].last, plan = cases[i].plan;
 		ck_outcome baseline = run_baseline(&b, noise, cases[i].baseline, last.noise > 0 ? &last : NULL);
@@ -269,7 +271,7 @@ Test(noise, plans, .timeout = 120)
 {
 	static const char *const plans[] = {"none", "uniform:2", "stages"};
 	for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
-		bench b = bench_open_as(models[i].model, (ck_build_options){.low = models[i].low}, "cpu", 1, 1);
+		bench b = bench_open_as(models[i].model, (ck_build_options){.low = models[i].low}, device_under_test(), 1, 1);
 		ck_noise *noise = ck_noise_open(b.graph, false);
 		ck_outcome baseline = run_baseline(&b, noise, NOISE, NULL);
 		ck_value last = b.graph->ops[b.graph->values[b.graph->loss].producer].in[0];
@@ -307,7 +309,7 @@ Test(noise, forward_alone, .timeout = 60)
 	    {{.noise = NOISE, .random = OTHER, .counts = true}, CK_PARITY_FAILED, "after the forward alone, buffer"},
 	    {{.noise = NOISE, .random = OTHER, .other_draws = true}, CK_PARITY_FAILED, "random stream"},
 	};
-	bench b = bench_open_model(MLP, "cpu", 1, 1);
+	bench b = bench_open_model(MLP, device_under_test(), 1, 1);
 	ck_noise *noise = ck_noise_open(b.graph, false);
 	ck_outcome baseline = run_baseline(&b, noise, NOISE, NULL);
 	const ck_workspaces w = ck_session_workspaces(b.session);
