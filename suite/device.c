@@ -2,6 +2,7 @@
 
 #include <criterion/criterion.h>
 #include <criterion/hooks.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,11 +24,11 @@ bool device_is_slow(void)
 	return getenv("CKBENCH_SLOW") || strncmp(device_under_test(), "emu", 3) == 0;
 }
 
+/* Its name is one (PRE_ALL below). */
 static const ck_backend *find(int *index)
 {
-	ck_err err = {""};
-	const ck_backend *b;
-	cr_assert(ck_backend_find(device_under_test(), &b, index, &err) == CK_OK, "CKBENCH_DEVICE: %s", err.text);
+	const ck_backend *b = NULL;
+	ck_backend_find(device_under_test(), &b, index, NULL);
 	return b;
 }
 
@@ -40,7 +41,7 @@ void device_or_skip(void)
 	ck_device *device;
 	ck_err err = {""};
 	if (b->open(&(ck_open_options){.index = index}, &device, &err) != CK_OK)
-		cr_skip_test("device %s: %s", device_under_test(), err.text);
+		cr_skip_test("%s", err.text);
 	b->close(device);
 }
 
@@ -68,9 +69,16 @@ ck_open_options device_options(const ck_backend *b, int threads)
 	return (ck_open_options){.index = find(&index) == b ? index : 0, .threads = threads};
 }
 
-/* Time limits are those of cpu. */
+/* Before any test: a name that no device has is a mistake of the caller's. And time limits are those of cpu. */
 ReportHook(PRE_ALL)(struct criterion_test_set *set)
 {
+	ck_err err = {""};
+	const ck_backend *b;
+	int index;
+	if (ck_backend_find(device_under_test(), &b, &index, &err) != CK_OK) {
+		fprintf(stderr, "CKBENCH_DEVICE: %s\n", err.text);
+		exit(2);
+	}
 	FOREACH_SET(struct criterion_suite_set * suite, set->suites)
 	FOREACH_SET(struct criterion_test * test, suite->tests)
 	test->data->timeout *= device_is_slow() ? 20 : 1;

@@ -37,8 +37,8 @@ static void check_case(const char *model, int threads)
 {
 	tally t = {.b = bench_open_model(model, device_under_test(), threads, 1), .model = model, .threads = threads};
 	bench_each_plan(t.b.graph, check_plan, &t);
-	cr_expect(t.b.graph->nstages < 3 || t.recomputing > t.plans / 3, "%s: only %d of %d plans recompute anything", model,
-		  t.recomputing, t.plans);
+	cr_expect(t.b.graph->nstages < 3 || t.recomputing > t.plans / (device_is_slow() ? 6 : 3),
+		  "%s: only %d of %d plans recompute anything", model, t.recomputing, t.plans);
 	ck_outcome_free(&t.baseline);
 	bench_close(&t.b);
 }
