@@ -251,6 +251,32 @@ Test(noise, verdicts, .timeout = 60)
 	}
 }
 
+/* A floor of 0 leaves 4 roundings of the narrowest type in which the graph stores or multiplies. */
+Test(noise, roundings)
+{
+	static const struct {
+		ck_dtype low;
+		bool tf32;
+		double u;
+	} tried[] = {
+	    {CK_DTYPE_NONE, false, 0x1p-24}, {CK_DTYPE_NONE, true, 0x1p-11}, {CK_F16, false, 0x1p-11}, {CK_BF16, true, 0x1p-8}};
+	for (size_t i = 0; i < sizeof tried / sizeof *tried; i++)
+		for (int beyond = 0; beyond < 2; beyond++) {
+			bench b = bench_open_as(MLP, (ck_build_options){.low = tried[i].low}, device_under_test(), 1, 1);
+			ck_noise *noise = ck_noise_open(b.graph, tried[i].tf32);
+			meddler m = {.spoil = scale, .name = "fc3.weight", .by = 1 + (beyond ? 6 : 2) * tried[i].u};
+			ck_outcome baseline = run_baseline(&b, noise, 0, NULL);
+			ck_err why = {""};
+			ck_noise_found found;
+			ck_verdict verdict = run_plan(&b, noise, &baseline, "none", &m, &found, &why);
+			cr_expect(verdict == (beyond ? CK_PARITY_FAILED : CK_WITHIN_NOISE), "case %zu, %d roundings: %s: %s", i,
+				  beyond ? 6 : 2, ck_verdict_names[verdict], why.text);
+			ck_outcome_free(&baseline);
+			ck_noise_close(noise);
+			bench_close(&b);
+		}
+}
+
 /* ---- plans ---------------------------------------------------------------------------------------------------------------- */
 
 static const struct {
