@@ -78,6 +78,21 @@ static ck_result *example(void)
 	return r;
 }
 
+/* A device opened fast, of whose points the first has no difference and a new one has. */
+static void judge_by_noise(ck_result *r)
+{
+	r->c.fast = true;
+	add_point(r, "stages", 900, 2.0);
+	ck_point *p = &r->points[r->npoints - 1];
+	p->verdict = CK_WITHIN_NOISE;
+	r->points[0].noise.runs = p->noise.runs = 5;
+	p->noise.tensor = ck_text("fc1.weight");
+	p->noise.norm = CK_NORM_MAX;
+	p->noise.floor = 1.0 / 3;
+	p->noise.worst = 2.0 / 3;
+	p->noise.allowed = 4.0 / 3;
+}
+
 Test(records, front)
 {
 	static const struct {
@@ -138,6 +153,7 @@ Test(records, read_back_to_the_same)
 	r->points[1].scale = 1.0 / 3;
 	r->points[1].skipped = 7;
 	ck_point_fail(ck_result_add(r, "uniform:3"), CK_POINT_SKIPPED, ck_text("no room"));
+	judge_by_noise(r);
 	ck_point_add_zero_gradient(&r->points[0], "fc1.weight");
 	ck_point_add_zero_gradient(&r->points[0], "fc1.bias");
 	r->points[1].verdict = CK_PROVES_NOTHING;
@@ -147,6 +163,11 @@ Test(records, read_back_to_the_same)
 	cr_assert(read_text(text, &back, &err) == CK_OK, "%s", err.text);
 	char *again = ck_result_json(back);
 	cr_expect_str_eq(again, text);
+	cr_expect(back->c.fast && !back->c.tf32 && back->points[0].noise.runs == 5 && !back->points[0].noise.tensor);
+	const ck_point *far = &back->points[3];
+	cr_expect(far->verdict == CK_WITHIN_NOISE && far->noise.runs == 5 && far->noise.norm == CK_NORM_MAX &&
+		  far->noise.floor == 1.0 / 3 && far->noise.worst == 2.0 / 3 && far->noise.allowed == 4.0 / 3 &&
+		  strcmp(far->noise.tensor, "fc1.weight") == 0);
 	cr_expect(!back->points[0].scaled && back->points[1].scaled && back->points[1].scale == 1.0 / 3 &&
 		  back->points[1].skipped == 7);
 	cr_expect(back->points[1].time.at[0] == 1.0 / 3 && back->points[1].live_peak == ((size_t)1 << 52 | 1),
@@ -164,6 +185,7 @@ Test(records, refused)
 {
 	ck_result *r = example(), *back;
 	ck_point_add_zero_gradient(&r->points[0], "fc1.weight");
+	judge_by_noise(r);
 	ck_result_front(r);
 	char *text = ck_result_json(r);
 	ck_err err;
@@ -185,6 +207,11 @@ Test(records, refused)
 	    {"[\"fc1.weight\"]", "[1]", "points[0].parity.zero_gradients"},
 	    {"[\"fc1.weight\"]", "1", "points[0].parity.zero_gradients"},
 	    {"\"failed\"", "\"alike\"", "forward_only.verdict"},
+	    {"\"within-noise\"", "\"alike\"", "points[1].parity.verdict"},
+	    {"\"fast\":\ttrue", "\"fast\":\t1", "case.fast is neither true nor false"},
+	    {"\"runs\":\t5", "\"runs\":\t-5", "points[0].parity.noise.runs"},
+	    {"\"norm\":\t\"max\"", "\"norm\":\t\"l1\"", "points[1].parity.noise.norm"},
+	    {"\"allowed\":", "\"aloud\":", "points[1].parity.noise.allowed is missing"},
 	    {"\"arena\":\t640", "\"arena\":\t-1", "forward_only.arena"},
 	    {"fedcba9876543210", "fedcba987654321g", "forward_only.digest"},
 	    {"\"status\":\t\"ok\"", "\"status\":\t1", "points[0].status"},

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "suite/device.h"
+
 static const char *const lines[] = {
     "linear 1x1 1x1",
     "linear 4x5 3x5",
@@ -303,6 +305,14 @@ static bool stores_half(const ck_op_desc *d)
 	return half;
 }
 
+static bool is_large(const ck_op_desc *d)
+{
+	int64_t most = ck_shape_count(d->out[0].shape);
+	for (int k = 0; k < d->nin; k++)
+		most = ck_shape_count(d->in[k].shape) > most ? ck_shape_count(d->in[k].shape) : most;
+	return most > 16384;
+}
+
 bool ck_op_case_next(int *i, ck_dtype real, ck_op_case *c)
 {
 	enum { LINES = sizeof lines / sizeof *lines, ALL = LINES + sizeof mixed / sizeof *mixed };
@@ -319,6 +329,8 @@ bool ck_op_case_next(int *i, ck_dtype real, ck_op_case *c)
 			fprintf(stderr, "suite/inputs/ops.c: %s: %s\n", line, err.text);
 			abort();
 		}
+		if (device_is_slow() && is_large(&c->desc))
+			continue;
 		if ((!only || strstr(line, only)) && (!low || stores_half(&c->desc)))
 			return ++*i, true;
 	}
