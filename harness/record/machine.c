@@ -12,8 +12,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "harness/record/cgroup.h"
 #include "kernels/alloc.h"
+#include "kernels/cgroup.h"
 
 /* ---- the machine --------------------------------------------------------------------------------------------------------- */
 
