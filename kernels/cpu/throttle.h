@@ -1,5 +1,5 @@
-/* Whether the processors have slowed down or stopped this process: Linux counts how often the control group's quota was used up, and
- * how often a core or a package ran too hot. */
+/* Whether the processors have slowed down or stopped this process: Linux counts how often the control group's quota was used up,
+ * and how often a core or a package ran too hot. */
 #ifndef CK_THROTTLE_H
 #define CK_THROTTLE_H
 

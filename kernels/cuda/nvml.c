@@ -1,6 +1,6 @@
-/* NVML's functions by name. The declarations follow NVIDIA's "NVML API Reference Guide" (docs.nvidia.com/deploy/nvml-api): nvmlInit and
- * nvmlDeviceGetHandleByPciBusId are macros for the functions that end in _v2, and older drivers call the clocks' event reasons throttle
- * reasons. A function that a driver lacks, or a GPU does not support, leaves its facts unknown. */
+/* NVML's functions by name. The declarations follow NVIDIA's "NVML API Reference Guide" (docs.nvidia.com/deploy/nvml-api): nvmlInit
+ * and nvmlDeviceGetHandleByPciBusId are macros for the functions that end in _v2, and older drivers call the clocks' event reasons
+ * throttle reasons. A function that a driver lacks, or a GPU does not support, leaves its facts unknown. */
 #define _GNU_SOURCE
 #include "kernels/cuda/nvml.h"
 
@@ -47,8 +47,8 @@ struct ck_nvml {
 #undef X
 };
 
-/* nvmlClocksEventReasons…: what holds the clocks below the most there can be. What slows the device down on its own account is
- * throttling; an idle device, clocks that somebody has set, and a display are not. */
+/* nvmlClocksEventReasons…: what holds the clocks below the most there can be. What slows the device down on its own account
+ * is throttling; an idle device, clocks that somebody has set, and a display are not. */
 static const struct {
 	unsigned long long bit;
 	bool throttles;

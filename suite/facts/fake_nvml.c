@@ -1,5 +1,5 @@
-/* An NVML with one GPU, as NVIDIA's "NVML API Reference Guide" declares its functions, and strict about their arguments. A test sets
- * what it tells (fake_nvml), found by its name as the functions are. Built twice: with CK_FAKE_OLD as an older driver, which
+/* An NVML with one GPU, as NVIDIA's "NVML API Reference Guide" declares its functions, and strict about their arguments. A test
+ * sets what it tells (fake_nvml), found by its name as the functions are. Built twice: with CK_FAKE_OLD as an older driver, which
  * has another name for the reasons and counts no violations. */
 #include "suite/facts/fake_nvml.h"
 

@@ -1,5 +1,5 @@
-/* What is read from NVML, on a fake one. It is loaded by its path first: the loader then finds it under the name that the real one
- * bears. */
+/* What is read from NVML, on a fake one. It is loaded by its path first: the loader then finds it under the name that the real
+ * one bears. */
 #include <criterion/criterion.h>
 #include <dlfcn.h>
 #include <stdlib.h>
