@@ -4,10 +4,18 @@
 
 #include <string.h>
 
-#define T 1e12
-#define ROW(product, f32, tf32, half, bandwidth, source)                                                                       \
+/* TFLOP/s, and TB/s. */
+#define ROW(name, f32, tf32, half, memory, document)                                                                           \
 	{                                                                                                                      \
-		product, {0, (f32)*T, (tf32)*T, (half)*T, (half)*T}, (bandwidth)*T, source                                     \
+		.product = name,                                                                                               \
+		.matmul =                                                                                                      \
+		    {                                                                                                          \
+			[CK_PRECISION_F32] = 1e12 * (f32),                                                                     \
+			[CK_PRECISION_TF32] = 1e12 * (tf32),                                                                   \
+			[CK_PRECISION_BF16] = 1e12 * (half),                                                                   \
+			[CK_PRECISION_F16] = 1e12 * (half),                                                                    \
+		    },                                                                                                         \
+		.bandwidth = 1e12 * (memory), .source = document                                                               \
 	}
 
 static const ck_datasheet sheets[] = {
