@@ -59,17 +59,16 @@ static ck_status open_parts(ck_case *c, bool input_grad, ck_err *err)
 	if (status == CK_OK)
 		status = ck_scaler_read(o, &c->scales, &c->scaler, err);
 	if (status == CK_OK)
-		status = ck_backend_find(o->text[CK_OPTION_device], &c->backend, &c->index, err);
+		status = ck_backend_find(o->text[CK_OPTION_device], &c->backend, &c->opened.index, err);
+	c->opened.threads = (int)o->whole[CK_OPTION_threads];
+	c->opened.tf32 = o->given[CK_OPTION_tf32];
+	c->opened.fast = o->given[CK_OPTION_fast];
 	if (status == CK_OK)
 		status = ck_model_build(&c->settings, c->backend->real, &c->graph, err);
 	if (status == CK_OK && o->given[CK_OPTION_data])
 		status = ck_batch_open(c->graph, o->text[CK_OPTION_data], c->seed, &c->batch, err);
 	if (status == CK_OK)
-		status = c->backend->open(&(ck_open_options){.index = c->index,
-							     .threads = (int)o->whole[CK_OPTION_threads],
-							     .tf32 = o->given[CK_OPTION_tf32],
-							     .fast = o->given[CK_OPTION_fast]},
-					  &c->device, err);
+		status = c->backend->open(&c->opened, &c->device, err);
 	if (status == CK_OK)
 		status = ck_session_open(c->graph, c->backend, c->device, &c->session, err);
 	if (status == CK_OK && c->cli->command->takes & CK_TAKES(optimizer))
@@ -140,6 +139,7 @@ void ck_case_describe(const ck_case *c, ck_result *r)
 	r->device.name = ck_text("%s", o->text[CK_OPTION_device]);
 	r->device.description = ck_text("%s", c->backend->describe(c->device));
 	r->device.threads = c->backend->threads(c->device);
+	r->device.facts = ck_backend_facts(c->backend, c->device);
 	r->c.model = ck_text("%s", c->settings.model->name);
 	r->c.data = ck_text("%s", c->batch ? o->text[CK_OPTION_data] : "random");
 	r->c.amp = ck_text("%s", o->text[CK_OPTION_amp]);

@@ -40,7 +40,7 @@ static size_t room_for_arenas(const ck_case *c, char **limit)
 {
 	const char *of_host;
 	size_t bytes = c->backend->free_memory ? c->backend->free_memory(c->device) : ck_memory_available(&of_host);
-	*limit = c->backend->free_memory ? ck_text("device %s:%d", c->backend->name, c->index) : ck_text("%s", of_host);
+	*limit = c->backend->free_memory ? ck_text("device %s:%d", c->backend->name, c->opened.index) : ck_text("%s", of_host);
 	return bytes;
 }
 
