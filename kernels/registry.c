@@ -5,11 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const ck_backend ck_cpu_backend, ck_ref_backend;
+extern const ck_backend ck_cpu_backend, ck_ref_backend, ck_cuda_backend, ck_emu_backend;
 
 const ck_backend *const ck_backends[] = {
     &ck_cpu_backend,
     &ck_ref_backend,
+    &ck_cuda_backend,
+    &ck_emu_backend,
     NULL,
 };
 
