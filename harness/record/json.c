@@ -15,18 +15,6 @@ static void *json_malloc(size_t bytes)
 	return ck_alloc(bytes, 1);
 }
 
-static void digest_text(ck_digest d, char text[33])
-{
-	snprintf(text, 33, "%016" PRIx64 "%016" PRIx64, d.hi, d.lo);
-}
-
-static void put_digest(cJSON *to, const char *name, ck_digest d)
-{
-	char text[33];
-	digest_text(d, text);
-	cJSON_AddStringToObject(to, name, text);
-}
-
 static void put_tool(cJSON *root, const ck_result *r)
 {
 	cJSON *o = cJSON_AddObjectToObject(root, "tool");

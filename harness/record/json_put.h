@@ -3,9 +3,12 @@
 #define CK_JSON_PUT_H
 
 #include <cjson/cJSON.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#include "harness/run/parity.h"
 
 /* In the fewest digits that read back to the same number; cJSON's own way may lose the last bit. */
 static inline cJSON *exact(double number)
@@ -43,6 +46,18 @@ static inline void put_text(cJSON *to, const char *name, const char *text)
 {
 	if (text)
 		cJSON_AddStringToObject(to, name, text);
+}
+
+static inline void digest_text(ck_digest d, char text[33])
+{
+	snprintf(text, 33, "%016" PRIx64 "%016" PRIx64, d.hi, d.lo);
+}
+
+static inline void put_digest(cJSON *to, const char *name, ck_digest d)
+{
+	char text[33];
+	digest_text(d, text);
+	cJSON_AddStringToObject(to, name, text);
 }
 
 #endif
