@@ -23,9 +23,10 @@ unset label 1002
 set border 3
 if (out ne "") set output out
 set multiplot
+set label 1003 "filled: on the side's own front; names: plans on A's\nbar: 95 % interval" at screen 0.985,down(1, 24 - head) right textcolor rgb "#777777" font ",11"
 do for [row = 1:rows] {
 	set tmargin at screen down(row, 34)
-	set bmargin at screen down(row, row_height - 62)
+	set bmargin at screen down(row, row_height - 76)
 	set label 1001 sprintf("{/:Bold*0.9 %s}", of("heading", row)) at graph 0,1 left offset 0,1 textcolor rgb ink
 	set lmargin at screen 0.075
 	set rmargin at screen 0.5
@@ -48,6 +49,7 @@ do for [row = 1:rows] {
 	     for [i = 1:sides] NaN with points linestyle style(i) title value(sprintf("name_%d", i))
 	unset key
 	unset label 1001
+	unset label 1003
 	set lmargin at screen 0.57
 	set rmargin at screen 0.985
 	set xlabel "memory saved over the side's own plan none (%)"

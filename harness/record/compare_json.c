@@ -149,7 +149,9 @@ char *ck_comparison_json(const ck_comparison *c)
 	put_cases(root, c);
 	put_means(root, c);
 	put_left_out(root, c);
-	cJSON_AddItemToObject(root, "warnings", cJSON_CreateStringArray((const char *const *)c->warnings, c->nwarnings));
+	cJSON *warnings = cJSON_AddArrayToObject(root, "warnings");
+	for (int i = 0; i < c->nwarnings; i++)
+		cJSON_AddItemToArray(warnings, cJSON_CreateString(c->warnings[i]));
 	return ck__json_end(root);
 }
 

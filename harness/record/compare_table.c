@@ -172,6 +172,11 @@ static void print_left_out(const ck_comparison *c, FILE *to)
 	}
 }
 
+static const char legend[] =
+    "ratios are of median step times; faster, slower: the interval is all on one side of 1; same: it holds 1 and nothing\n"
+    "beyond 5 % from it; unclear: it holds more, or there is none; over: step time over that of the side's own plan none;\n"
+    "live: peak of live bytes; dev: peak as the device has it, on a CPU the process\n";
+
 void ck_comparison_table(const ck_comparison *c, FILE *to)
 {
 	print_sides(c, to);
@@ -185,10 +190,6 @@ void ck_comparison_table(const ck_comparison *c, FILE *to)
 		fputc('\n', to);
 	print_means(c, to);
 	if (c->npairs)
-		fputs("ratios are of median step times; faster, slower: the interval is all on one side of 1; same: it holds 1 "
-		      "and\n"
-		      "nothing beyond 5 % from it; unclear: it holds more. over: step time over that of the side's own plan "
-		      "none\n",
-		      to);
+		fputs(legend, to);
 	print_left_out(c, to);
 }
