@@ -50,6 +50,7 @@
 	  "record. dump: the file")                                                                                            \
 	X(json, "FILE", TEXT, 0, 0, NULL, "write the record to FILE; - is the standard output")                                \
 	X(force, NULL, FLAG, 0, 0, NULL, "replace a file that is there")                                                       \
+	X(ceilings, NULL, FLAG, 0, 0, NULL, "measure what each device can do at most: products in each precision, and a copy") \
 	X(quiet, NULL, FLAG, 0, 0, NULL, "no progress and no remarks, only results and errors")
 
 typedef enum ck_option {

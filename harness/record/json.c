@@ -25,16 +25,77 @@ static void put_tool(cJSON *root, const ck_result *r)
 	put_text(o, "argv", r->tool.argv);
 }
 
+/* 0 means not known, as of all facts but ECC. */
+static void put_known(cJSON *to, const char *name, double number)
+{
+	if (number != 0)
+		put_number(to, name, number);
+}
+
+static void put_known_text(cJSON *to, const char *name, const char *text)
+{
+	put_text(to, name, *text ? text : NULL);
+}
+
+/* An object that is left out while nothing is in it. */
+static void put_object(cJSON *to, const char *name, cJSON *o)
+{
+	if (o->child)
+		cJSON_AddItemToObject(to, name, o);
+	else
+		cJSON_Delete(o);
+}
+
+static void put_processors(cJSON *machine, const ck_processors *p)
+{
+	put_known(machine, "sockets", p->sockets);
+	put_known(machine, "physical_cores", p->cores);
+	put_known(machine, "numa_nodes", p->numa_nodes);
+	cJSON *caches = cJSON_CreateObject(), *frequency = cJSON_CreateObject();
+	for (int i = 0; i < CK_CACHES; i++) {
+		if (!p->cache[i].count)
+			continue;
+		cJSON *cache = cJSON_AddObjectToObject(caches, ck_cache_names[i]);
+		put_number(cache, "bytes", (double)p->cache[i].bytes);
+		put_number(cache, "count", p->cache[i].count);
+	}
+	put_object(machine, "caches", caches);
+	put_text(frequency, "governor", p->governor);
+	put_known(frequency, "now", p->frequency);
+	put_known(frequency, "min", p->frequency_min);
+	put_known(frequency, "max", p->frequency_max);
+	put_object(machine, "frequency", frequency);
+}
+
 static void put_machine(cJSON *root, const ck_machine *m)
 {
 	cJSON *o = cJSON_AddObjectToObject(root, "machine");
 	put_text(o, "cpu", m->cpu);
 	put_text(o, "isa", m->isa);
 	put_number(o, "cores", m->cores);
+	put_processors(o, &m->processors);
 	put_size(o, "memory", m->memory);
 	put_size(o, "memory_limit", m->memory_limit);
 	put_text(o, "os", m->os);
 	put_text(o, "kernel", m->kernel);
+}
+
+static void put_facts(cJSON *o, const ck_device_facts *f)
+{
+	put_known_text(o, "product", f->name);
+	put_known_text(o, "capability", f->capability);
+	put_known_text(o, "driver", f->driver);
+	put_known_text(o, "libraries", f->libraries);
+	put_size(o, "memory", f->memory);
+	put_known(o, "multiprocessors", f->multiprocessors);
+	put_known(o, "clock", f->clock);
+	put_known(o, "clock_max", f->clock_most);
+	put_known(o, "memory_clock", f->memory_clock);
+	put_known(o, "power_limit", f->power_limit);
+	if (f->ecc >= 0)
+		cJSON_AddBoolToObject(o, "ecc", f->ecc);
+	put_known_text(o, "throttle_reasons", f->power_state);
+	cJSON_AddBoolToObject(o, "tells_throttling", f->tells_throttling);
 }
 
 static void put_device(cJSON *root, const ck_result *r)
@@ -43,6 +104,7 @@ static void put_device(cJSON *root, const ck_result *r)
 	put_text(o, "name", r->device.name);
 	put_text(o, "description", r->device.description);
 	put_number(o, "threads", r->device.threads);
+	put_facts(o, &r->device.facts);
 }
 
 cJSON *ck__json_case(const ck_result *r)
@@ -76,6 +138,31 @@ static void put_measuring(cJSON *root, const ck_result *r)
 	put_number(o, "rounds", r->measuring.rounds);
 	put_number(o, "seconds", r->measuring.seconds);
 	put_text(o, "end", r->measuring.end);
+}
+
+static void put_matmul(cJSON *to, const double *rates)
+{
+	cJSON *o = cJSON_CreateObject();
+	for (int i = 0; i < CK_PRECISIONS; i++)
+		put_known(o, ck_precision_names[i], rates[i]);
+	put_object(to, "matmul", o);
+}
+
+static void put_ceilings(cJSON *root, const ck_result *r)
+{
+	if (!r->ceilings.known)
+		return;
+	cJSON *o = cJSON_AddObjectToObject(root, "ceilings");
+	put_text(o, "precision", ck_precision_names[r->ceilings.precision]);
+	put_matmul(o, r->ceilings.at.matmul);
+	put_known(o, "copy", r->ceilings.at.copy);
+	const ck_datasheet *sheet = ck_datasheet_find(r->device.facts.name);
+	if (!sheet)
+		return;
+	o = cJSON_AddObjectToObject(root, "datasheet");
+	put_text(o, "source", sheet->source);
+	put_matmul(o, sheet->matmul);
+	put_known(o, "bandwidth", sheet->bandwidth);
 }
 
 static void put_forward_only(cJSON *root, const ck_result *r)
@@ -134,6 +221,22 @@ static void put_time(cJSON *point, const ck_point *p)
 	put_number(o, "min", p->time.min);
 	put_number(o, "mad", p->time.mad);
 	put_numbers(o, "samples", p->time.at, p->time.n);
+	cJSON *throttled = cJSON_CreateArray();
+	for (int i = 0; i < p->time.n && p->time.throttled; i++)
+		if (p->time.throttled[i])
+			cJSON_AddItemToArray(throttled, cJSON_CreateNumber(i));
+	put_object(o, "throttled", throttled);
+}
+
+static void put_utilisation(cJSON *point, const ck_result *r, const ck_point *p)
+{
+	const ck_utilisation u = ck_point_utilisation(r, p);
+	cJSON *o = cJSON_CreateObject();
+	put_number(o, "model", u.model);
+	put_number(o, "hardware", u.hardware);
+	put_number(o, "model_datasheet", u.model_datasheet);
+	put_number(o, "hardware_datasheet", u.hardware_datasheet);
+	put_object(point, "utilisation", o);
 }
 
 static void put_work(cJSON *point, const ck_result *r, const ck_point *p)
@@ -176,6 +279,7 @@ static cJSON *point_object(const ck_result *r, const ck_point *p)
 	put_time(o, p);
 	put_work(o, r, p);
 	put_random(o, r, p);
+	put_utilisation(o, r, p);
 	put_number(o, "overhead_time", ck_overhead_time(r, p));
 	put_number(o, "overhead_flops", ck_overhead_flops(r, p));
 	put_number(o, "saving", ck_saving(r, p));
@@ -217,6 +321,7 @@ char *ck_result_json(const ck_result *r)
 	put_text(root, "baseline", r->baseline);
 	put_forward_only(root, r);
 	put_measuring(root, r);
+	put_ceilings(root, r);
 	cJSON *points = cJSON_AddArrayToObject(root, "points");
 	for (int i = 0; i < r->npoints; i++)
 		cJSON_AddItemToArray(points, point_object(r, &r->points[i]));

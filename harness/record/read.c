@@ -85,7 +85,25 @@ static bool has(const cJSON *from, const char *field)
 	return cJSON_GetObjectItemCaseSensitive(from, field) != NULL;
 }
 
-/* 0 when it is not there: not known. */
+/* 0 and "" when it is not there: not known. */
+static double known_number_in(reader *r, const cJSON *from, const char *field)
+{
+	return has(from, field) ? number_in(r, from, field) : 0;
+}
+
+static int known_int_in(reader *r, const cJSON *from, const char *field)
+{
+	return has(from, field) ? int_in(r, from, field) : 0;
+}
+
+static bool bool_in(reader *r, const cJSON *from, const char *field)
+{
+	const cJSON *b = cJSON_GetObjectItemCaseSensitive(from, field);
+	if (!cJSON_IsBool(b))
+		wrong(r, field, b ? "is neither true nor false" : "is missing");
+	return cJSON_IsTrue(b);
+}
+
 static size_t known_size_in(reader *r, const cJSON *from, const char *field)
 {
 	return has(from, field) ? size_in(r, from, field) : 0;
@@ -130,6 +148,40 @@ static void read_tool(reader *r, const cJSON *root, ck_result *to)
 	enter(r, "%s", "");
 }
 
+static void read_caches(reader *r, const cJSON *machine, ck_processors *p)
+{
+	if (!has(machine, "caches"))
+		return;
+	const cJSON *caches = object_in(r, machine, "caches");
+	for (int i = 0; i < CK_CACHES; i++) {
+		enter(r, "machine.caches.");
+		if (!has(caches, ck_cache_names[i]))
+			continue;
+		const cJSON *cache = object_in(r, caches, ck_cache_names[i]);
+		enter(r, "machine.caches.%s.", ck_cache_names[i]);
+		p->cache[i].bytes = size_in(r, cache, "bytes");
+		p->cache[i].count = int_in(r, cache, "count");
+	}
+	enter(r, "machine.");
+}
+
+static void read_processors(reader *r, const cJSON *machine, ck_processors *p)
+{
+	p->sockets = known_int_in(r, machine, "sockets");
+	p->cores = known_int_in(r, machine, "physical_cores");
+	p->numa_nodes = known_int_in(r, machine, "numa_nodes");
+	read_caches(r, machine, p);
+	if (!has(machine, "frequency"))
+		return;
+	const cJSON *o = object_in(r, machine, "frequency");
+	enter(r, "machine.frequency.");
+	p->governor = has(o, "governor") ? text_in(r, o, "governor") : NULL;
+	p->frequency = known_number_in(r, o, "now");
+	p->frequency_min = known_number_in(r, o, "min");
+	p->frequency_max = known_number_in(r, o, "max");
+	enter(r, "machine.");
+}
+
 static void read_machine(reader *r, const cJSON *root, ck_machine *m)
 {
 	const cJSON *o = object_in(r, root, "machine");
@@ -139,9 +191,35 @@ static void read_machine(reader *r, const cJSON *root, ck_machine *m)
 	m->os = text_in(r, o, "os");
 	m->kernel = text_in(r, o, "kernel");
 	m->cores = int_in(r, o, "cores");
+	read_processors(r, o, &m->processors);
 	m->memory = size_in(r, o, "memory");
 	m->memory_limit = known_size_in(r, o, "memory_limit");
 	enter(r, "%s", "");
+}
+
+/* Facts are cut where a text is too long for them. */
+static void known_text_in(reader *r, const cJSON *from, const char *field, char to[CK_FACT_TEXT])
+{
+	char *text = has(from, field) ? text_in(r, from, field) : ck_text("%s", "");
+	snprintf(to, CK_FACT_TEXT, "%s", text);
+	free(text);
+}
+
+static void read_facts(reader *r, const cJSON *o, ck_device_facts *f)
+{
+	known_text_in(r, o, "product", f->name);
+	known_text_in(r, o, "capability", f->capability);
+	known_text_in(r, o, "driver", f->driver);
+	known_text_in(r, o, "libraries", f->libraries);
+	known_text_in(r, o, "throttle_reasons", f->power_state);
+	f->memory = known_size_in(r, o, "memory");
+	f->multiprocessors = known_int_in(r, o, "multiprocessors");
+	f->clock = known_number_in(r, o, "clock");
+	f->clock_most = known_number_in(r, o, "clock_max");
+	f->memory_clock = known_number_in(r, o, "memory_clock");
+	f->power_limit = known_number_in(r, o, "power_limit");
+	f->ecc = has(o, "ecc") ? bool_in(r, o, "ecc") : -1;
+	f->tells_throttling = has(o, "tells_throttling") && bool_in(r, o, "tells_throttling");
 }
 
 static void read_device(reader *r, const cJSON *root, ck_result *to)
@@ -151,6 +229,7 @@ static void read_device(reader *r, const cJSON *root, ck_result *to)
 	to->device.name = text_in(r, o, "name");
 	to->device.description = text_in(r, o, "description");
 	to->device.threads = int_in(r, o, "threads");
+	read_facts(r, o, &to->device.facts);
 	enter(r, "%s", "");
 }
 
@@ -203,6 +282,25 @@ static void read_measuring(reader *r, const cJSON *root, ck_result *to)
 	to->measuring.rounds = int_in(r, o, "rounds");
 	to->measuring.seconds = number_in(r, o, "seconds");
 	to->measuring.end = text_in(r, o, "end");
+	enter(r, "%s", "");
+}
+
+/* The names that the data sheet has are looked up anew: they are no part of what is read. */
+static void read_ceilings(reader *r, const cJSON *root, ck_result *to)
+{
+	to->ceilings.known = has(root, "ceilings");
+	if (!to->ceilings.known)
+		return;
+	const cJSON *o = object_in(r, root, "ceilings");
+	enter(r, "ceilings.");
+	to->ceilings.precision = (ck_precision)word_in(r, o, "precision", ck_precision_names, CK_PRECISIONS);
+	to->ceilings.at.copy = known_number_in(r, o, "copy");
+	if (has(o, "matmul")) {
+		const cJSON *matmul = object_in(r, o, "matmul");
+		enter(r, "ceilings.matmul.");
+		for (int i = 0; i < CK_PRECISIONS; i++)
+			to->ceilings.at.matmul[i] = known_number_in(r, matmul, ck_precision_names[i]);
+	}
 	enter(r, "%s", "");
 }
 
@@ -282,6 +380,24 @@ static void read_memory(reader *r, const cJSON *point, int i, ck_point *p)
 	}
 }
 
+static void read_throttled(reader *r, const cJSON *time, ck_samples *s)
+{
+	const cJSON *list = cJSON_GetObjectItemCaseSensitive(time, "throttled"), *at;
+	if (!list)
+		return;
+	if (!cJSON_IsArray(list))
+		wrong(r, "throttled", "is no list of places");
+	s->throttled = ck_alloc((size_t)s->n, sizeof *s->throttled);
+	cJSON_ArrayForEach(at, list)
+	{
+		double i = cJSON_IsNumber(at) ? at->valuedouble : -1;
+		if (i >= 0 && i < s->n && i == floor(i))
+			s->throttled[(int)i] = true;
+		else
+			wrong(r, "throttled", "holds what is no place of a sample");
+	}
+}
+
 static void read_time(reader *r, const cJSON *point, int i, ck_point *p)
 {
 	enter(r, "points[%d].", i);
@@ -302,6 +418,7 @@ static void read_time(reader *r, const cJSON *point, int i, ck_point *p)
 			wrong(r, "samples", "holds what is no time");
 		p->time.at[p->time.n++] = s->valuedouble;
 	}
+	read_throttled(r, cJSON_GetObjectItemCaseSensitive(point, "time"), &p->time);
 	ck_samples_summarise(&p->time);
 }
 
@@ -352,6 +469,7 @@ static void read_root(reader *r, const cJSON *root, ck_result *to)
 	to->baseline = text_in(r, root, "baseline");
 	read_forward_only(r, root, to);
 	read_measuring(r, root, to);
+	read_ceilings(r, root, to);
 	const cJSON *points = cJSON_GetObjectItemCaseSensitive(root, "points"), *point;
 	if (!cJSON_IsArray(points))
 		wrong(r, "points", "is no list");

@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 
+#include "harness/record/datasheet.h"
 #include "harness/record/machine.h"
 #include "harness/run/measure.h"
 #include "harness/run/parity.h"
@@ -70,6 +71,7 @@ typedef struct ck_result {
 	struct {
 		char *name, *description;
 		int threads;
+		ck_device_facts facts;
 	} device;
 	struct {
 		char *model, *data, *amp, *rng,
@@ -96,6 +98,11 @@ typedef struct ck_result {
 		double seconds;
 		char *end; /* why it ended: a name of ck_measure_end_names; NULL when nothing was timed */
 	} measuring;
+	struct {
+		bool known;             /* it was tried to measure them */
+		ck_precision precision; /* of the case's products */
+		ck_ceilings at;
+	} ceilings;
 	ck_point *points;
 	int npoints, capacity;
 } ck_result;
@@ -119,6 +126,14 @@ const ck_point *ck_result_find(const ck_result *r, const char *plan); /* NULL wh
 double ck_overhead_time(const ck_result *r, const ck_point *p);  /* step time over the baseline's */
 double ck_overhead_flops(const ck_result *r, const ck_point *p); /* executed FLOPs over the model's own */
 double ck_saving(const ck_result *r, const ck_point *p); /* 1 - live peak over that of plan none (predicted, if not run) */
+
+/* FLOPs a second over what the device can do at most in the case's precision: as it was measured, and as its data sheet has it.
+ * The model's own FLOPs, without recomputes, and all that were executed. NAN where a side is not known. */
+typedef struct ck_utilisation {
+	double model, hardware;
+	double model_datasheet, hardware_datasheet;
+} ck_utilisation;
+ck_utilisation ck_point_utilisation(const ck_result *r, const ck_point *p);
 
 /* Marks the points on the front: ok, measured, and no other such point has both a live peak and a median that are at most as
  * high, one of them lower. */

@@ -52,6 +52,13 @@ static ck_status step_once(const measuring *m, int program, double *seconds, ck_
 	return status;
 }
 
+/* Whether the device has slowed itself down since the last call. */
+static bool throttled(const measuring *m)
+{
+	const ck_session *session = m->memory->session;
+	return session->backend->throttled && session->backend->throttled(session->device);
+}
+
 /* The pass under way has done `done` programs. What is left: passes up to the last that the limits allow. */
 static void report(const measuring *m, int done)
 {
@@ -89,8 +96,11 @@ static ck_status pass(measuring *m, bool keep, ck_err *err)
 		double seconds;
 		ck_samples *s = &m->samples[order[i]];
 		status = step_once(m, order[i], &seconds, err);
-		if (keep && status == CK_OK)
+		bool slowed = throttled(m);
+		if (keep && status == CK_OK) {
+			s->throttled[s->n] = slowed;
 			s->at[s->n++] = seconds;
+		}
 		report(m, i + 1);
 	}
 	free(order);
@@ -132,10 +142,12 @@ ck_status ck_measure(ck_program *const *programs, int n, ck_memory *memory, cons
 {
 	measuring m = {.programs = programs, .n = n, .memory = memory, .o = o, .samples = samples, .started = ck_seconds_now()};
 	for (int i = 0; i < n; i++) {
-		samples[i] = (ck_samples){.at = ck_alloc((size_t)o->max_rounds, sizeof(double))};
+		samples[i] = (ck_samples){.at = ck_alloc((size_t)o->max_rounds, sizeof(double)),
+					  .throttled = ck_alloc((size_t)o->max_rounds, sizeof(bool))};
 		ck_samples_summarise(&samples[i]);
 	}
 	ck_status status = CK_OK;
+	throttled(&m); /* what came before is not ours */
 	for (int i = 0; i < o->warmup && status == CK_OK && !stopped(&m); i++)
 		status = pass(&m, false, err);
 	for (int rounds = 0; status == CK_OK && !ended(&m, rounds, end); rounds++) {

@@ -76,5 +76,14 @@ void ck_samples_summarise(ck_samples *s)
 void ck_samples_free(ck_samples *s)
 {
 	free(s->at);
+	free(s->throttled);
 	*s = (ck_samples){0};
+}
+
+int ck_samples_throttled(const ck_samples *s)
+{
+	int n = 0;
+	for (int i = 0; i < s->n && s->throttled; i++)
+		n += s->throttled[i];
+	return n;
 }
