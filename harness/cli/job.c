@@ -6,15 +6,8 @@
 
 #include "harness/cli/interrupt.h"
 #include "harness/cli/outputs.h"
-#include "harness/record/file.h"
 #include "harness/record/units.h"
 #include "kernels/alloc.h"
-
-static bool json_to_stdout(const ck_cli *cli)
-{
-	const char *json = cli->options.text[CK_OPTION_json];
-	return json && strcmp(json, "-") == 0;
-}
 
 void ck_job_remark(const ck_job *j, const char *format, ...)
 {
@@ -84,19 +77,6 @@ static void tell_what_is_skipped(const ck_job *j)
 
 /* ---- opening ------------------------------------------------------------------------------------------------------------- */
 
-/* Refusals that would otherwise come after the work. */
-static ck_status check_places(const ck_cli *cli, ck_err *err)
-{
-	const ck_options *o = &cli->options;
-	const char *out = cli->command->takes & CK_TAKES(out) ? ck_outputs_folder(o) : NULL;
-	ck_status status = CK_OK;
-	if (o->given[CK_OPTION_json] && !json_to_stdout(cli))
-		status = ck_file_writable(o->text[CK_OPTION_json], o->given[CK_OPTION_force], out, err);
-	if (status == CK_OK && out)
-		status = ck_folder_writable(out, err);
-	return status;
-}
-
 static ck_status choose_plans(ck_job *j, ck_err *err)
 {
 	const ck_options *o = &j->cli->options;
@@ -145,7 +125,8 @@ static void tell_the_case(ck_job *j)
 static ck_status open_parts(ck_job *j, bool input_grad, ck_err *err)
 {
 	const ck_cli *cli = j->cli;
-	ck_status status = check_places(cli, err);
+	const char *folder = cli->command->takes & CK_TAKES(out) ? ck_outputs_folder(&cli->options) : NULL;
+	ck_status status = ck_outputs_check(cli, folder, err);
 	if (status == CK_OK)
 		status = ck_case_open(cli, input_grad, &j->c, err);
 	if (status == CK_OK)
@@ -167,7 +148,7 @@ static ck_status open_parts(ck_job *j, bool input_grad, ck_err *err)
 
 ck_status ck_job_open(const ck_cli *cli, bool input_grad, ck_job *j, ck_err *err)
 {
-	*j = (ck_job){.cli = cli, .out = json_to_stdout(cli) ? stderr : stdout};
+	*j = (ck_job){.cli = cli, .out = ck_outputs_to_people(cli)};
 	j->progress = ck_progress_new(cli->options.given[CK_OPTION_quiet]);
 	ck_interrupt_watch();
 	ck_status status = open_parts(j, input_grad, err);
@@ -183,14 +164,4 @@ void ck_job_close(ck_job *j)
 	ck_result_free(j->result);
 	ck_plans_free(&j->plans);
 	ck_case_close(&j->c);
-}
-
-ck_status ck_job_write_json(const ck_job *j, const char *text, ck_err *err)
-{
-	const ck_options *o = &j->cli->options;
-	if (!o->given[CK_OPTION_json])
-		return CK_OK;
-	if (json_to_stdout(j->cli))
-		return ck_print(text, err);
-	return ck_file_write(o->text[CK_OPTION_json], text, strlen(text), o->given[CK_OPTION_force], err);
 }

@@ -118,7 +118,7 @@ static ck_status write_all(const train_job *t, ck_status status, ck_err *err)
 {
 	char *json = ck_training_json(&t->record), *tsv = ck_training_tsv(&t->record);
 	ck_status files = ck_outputs_write(&t->j, &(ck_output){json, tsv, &t->record, plot}, err);
-	ck_status asked = ck_job_write_json(&t->j, json, err); /* even after a full disk: it may go elsewhere */
+	ck_status asked = ck_outputs_write_json(t->j.cli, json, err); /* even after a full disk: it may go elsewhere */
 	free(json);
 	free(tsv);
 	return status != CK_OK ? status : files != CK_OK ? files : asked;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/record/digest.h"
 #include "harness/record/result.h"
 #include "kernels/alloc.h"
 #include "kernels/number.h"
@@ -504,6 +505,18 @@ static void read_root(reader *r, const cJSON *root, ck_result *to)
 	ck_result_front(to);
 }
 
+/* What was cut or spoiled is told as such before; here is what reads well and yet is not what was written. */
+static void read_digest(reader *r, const cJSON *root, const char *text, size_t bytes, ck_result *to)
+{
+	if (!has(root, "digest"))
+		return;
+	to->sealed = ck_record_is_sealed(text, bytes, &to->digest);
+	if (!to->sealed)
+		r->status = ck_fail(r->err, CK_USAGE,
+				    "%s was edited: its content does not fit its \"digest\"; give the file as ckbench wrote it",
+				    r->source);
+}
+
 /* Where the text stops being JSON: its line, which for a file cut short is the last. */
 static int line_of(const char *text, size_t bytes, const char *at)
 {
@@ -532,6 +545,7 @@ ck_status ck_result_read(const char *text, size_t bytes, const char *source, ck_
 	} else {
 		*result = ck_alloc(1, sizeof **result);
 		read_root(&r, root, *result);
+		read_digest(&r, root, text, bytes, *result);
 	}
 	cJSON_Delete(root);
 	if (r.status != CK_OK) {

@@ -97,6 +97,8 @@ typedef struct ck_result {
 		int recomputed_ops;
 		ck_digest digest; /* of kind "forward" */
 	} forward_only;           /* a pass without any backward, as validation runs it */
+	bool sealed;              /* read from a text that has its own digest; older ones have none */
+	ck_digest digest;         /* if so */
 	char *baseline;           /* the plan that parity and overhead refer to: none, or the first that fits in memory */
 	struct {
 		int rounds; /* 0: nothing was timed */
@@ -147,8 +149,8 @@ void ck_result_front(ck_result *r);
 /* ---- forms --------------------------------------------------------------------------------------------------------------- */
 
 char *ck_result_json(const ck_result *r); /* fresh text, ends with a newline */
-/* Reads the text of a record, which a 0 ends after `bytes`. Refuses what is no such record, or only a part of one, naming
- * `source` and the field (CK_USAGE). Derived figures (overheads, saving, front) are worked out anew. */
+/* Reads the text of a record, which a 0 ends after `bytes`. Refuses what is no such record, or only a part of one, or was changed
+ * since, naming `source` and the field (CK_USAGE). Derived figures (overheads, saving, front) are worked out anew. */
 ck_status ck_result_read(const char *text, size_t bytes, const char *source, ck_result **r, ck_err *err);
 
 char *ck_result_tsv(const ck_result *r);             /* fresh text: a head line, then a line per point */

@@ -19,7 +19,7 @@ typedef struct refusal {
 
 static const refusal command_lines[] = {
     {"ck", 2, "which command", "ckbench sweep mlp", NULL},
-    {"ck frobnicate", 2, "'frobnicate'", "list, parity, sweep, train, plan, dump, faults, env", NULL},
+    {"ck frobnicate", 2, "'frobnicate'", "list, parity, sweep, train, plan, dump, faults, compare, env", NULL},
     {"ck --help sweep", 2, "--help stands alone, but was given 'sweep'", "ckbench COMMAND --help", NULL},
     {"ck --version 2", 2, "--version stands alone", "'2'", NULL},
     {"ck parity", 2, "needs a MODEL", "list models", NULL},
