@@ -12,6 +12,8 @@
  * and DROPOUT, an operand of ADD) may be real where the rest is 16-bit, and then y is real. All else is real. Arithmetic, sums and
  * statistics are in real, whatever is stored; a result is rounded once, to nearest even; but a gradient that is added to may have
  * been rounded before, and what LINEAR passes on inside (z, dz, what dropout then scales) is stored, so rounded, too.
+ * On cuda, with 16-bit outputs, the bias of LINEAR and CONV2D or what it is added to is rounded as well, and so is CONV2D's weight
+ * gradient, which cuDNN writes in x's dtype.
  *
  *   kind       in                                          out             stash
  *   LINEAR     x(M,K)' w(N,K)' [b(N)] [r(M,N)']            y(M,N)'         [z(M,N)']    z: before activation; for GELU only
