@@ -63,17 +63,21 @@ static void list_planners(void)
 	ck_columns_free(&c);
 }
 
+static void add_device_line(void *user, const char *name, const char *text)
+{
+	ck_columns *c = user;
+	ck_columns_add(c, "%s", name);
+	ck_columns_add(c, "%s", text);
+}
+
 static void list_devices(void)
 {
 	static const char *const heads[] = {"<", "<"};
 	ck_columns c = ck_columns_new(2, heads);
 	for (const ck_backend *const *b = ck_backends; *b; b++) {
-		char *text = ck_device_text(*b);
-		ck_columns_add(&c, "%s", (*b)->name);
-		ck_columns_add(&c, "%s", (*b)->summary);
 		ck_columns_add(&c, "%s", "");
-		ck_columns_add(&c, "%s", text);
-		free(text);
+		ck_columns_add(&c, "%s", (*b)->summary);
+		ck_devices_tell(*b, NULL, add_device_line, &c);
 	}
 	ck_columns_print(&c, "  ", stdout);
 	ck_columns_free(&c);
