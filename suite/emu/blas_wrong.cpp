@@ -175,7 +175,7 @@ Test(blas, descriptors)
 	cublasLtCreate(&gone);
 	cublasLtDestroy(gone);
 	cublasLtMatmulDescCreate(&o, CUBLAS_COMPUTE_32F, CUDA_R_32F);
-	cublasLtMatrixLayoutCreate(&l, CUDA_R_32F, 8, 4, 8);
+	cublasLtMatrixLayoutCreate(&l, CUDA_R_32F, 8, 8, 8);
 	cublasLtMatmulPreferenceCreate(&p);
 	int32_t four = 4;
 	int64_t eight = 8;
