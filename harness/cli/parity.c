@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/cli/job.h"
+#include "harness/cli/outputs.h"
 
 /* The gradient of the input is checked as well. But a schedule in a file is for the graph that training has, without it. */
 static bool wants_input_gradient(const ck_options *o)
@@ -20,7 +20,7 @@ static ck_status run(const ck_cli *cli, ck_err *err)
 	status = ck_job_check(&j, err);
 	ck_result_parity(j.result, j.out);
 	char *json = ck_result_json(j.result);
-	ck_status written = ck_job_write_json(&j, json, err);
+	ck_status written = ck_outputs_write_json(cli, json, err);
 	free(json);
 	ck_job_close(&j);
 	return status != CK_OK ? status : written;

@@ -167,7 +167,7 @@ static ck_status write_all(const ck_job *j, ck_status status, ck_err *err)
 {
 	char *json = ck_result_json(j->result), *tsv = ck_result_tsv(j->result);
 	status = first(status, ck_outputs_write(j, &(ck_output){json, tsv, j->result, plot}, err));
-	status = first(status, ck_job_write_json(j, json, err)); /* even after a full disk: it may go elsewhere */
+	status = first(status, ck_outputs_write_json(j->cli, json, err)); /* even after a full disk: it may go elsewhere */
 	free(json);
 	free(tsv);
 	return status;

@@ -1,67 +1,18 @@
 /* The record as JSON text. Numbers that are not known are left out, so that no reader takes a 0 or a null for a figure. */
 #include <cjson/cJSON.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/record/digest.h"
 #include "harness/record/json.h"
+#include "harness/record/json_put.h"
 #include "harness/record/training.h"
 #include "kernels/alloc.h"
 
 static void *json_malloc(size_t bytes)
 {
 	return ck_alloc(bytes, 1);
-}
-
-/* In the fewest digits that read back to the same number; cJSON's own way may lose the last bit. */
-static cJSON *exact(double number)
-{
-	char text[32];
-	for (int digits = 15; digits <= 17; digits++) {
-		snprintf(text, sizeof text, "%.*g", digits, number);
-		if (strtod(text, NULL) == number)
-			break;
-	}
-	return cJSON_CreateRaw(text);
-}
-
-static void put_number(cJSON *to, const char *name, double number)
-{
-	if (isfinite(number))
-		cJSON_AddItemToObject(to, name, exact(number));
-}
-
-static void put_numbers(cJSON *to, const char *name, const double *numbers, int n)
-{
-	cJSON *list = cJSON_AddArrayToObject(to, name);
-	for (int i = 0; i < n; i++)
-		cJSON_AddItemToArray(list, exact(numbers[i]));
-}
-
-/* 0 means not known. */
-static void put_size(cJSON *to, const char *name, size_t bytes)
-{
-	if (bytes)
-		put_number(to, name, (double)bytes);
-}
-
-static void put_text(cJSON *to, const char *name, const char *text)
-{
-	if (text)
-		cJSON_AddStringToObject(to, name, text);
-}
-
-static void digest_text(ck_digest d, char text[33])
-{
-	snprintf(text, 33, "%016" PRIx64 "%016" PRIx64, d.hi, d.lo);
-}
-
-static void put_digest(cJSON *to, const char *name, ck_digest d)
-{
-	char text[33];
-	digest_text(d, text);
-	cJSON_AddStringToObject(to, name, text);
 }
 
 static void put_tool(cJSON *root, const ck_result *r)
@@ -167,6 +118,10 @@ cJSON *ck__json_case(const ck_result *r)
 	put_text(o, "data", r->c.data);
 	put_text(o, "amp", r->c.amp);
 	put_text(o, "rng", r->c.rng);
+	if (r->c.tf32)
+		cJSON_AddTrueToObject(o, "tf32");
+	if (r->c.fast)
+		cJSON_AddTrueToObject(o, "fast");
 	put_number(o, "seed", (double)r->c.seed);
 	put_number(o, "threads", r->device.threads);
 	put_number(o, "parameters", (double)r->c.parameters);
@@ -227,12 +182,28 @@ static void put_forward_only(cJSON *root, const ck_result *r)
 	put_digest(o, "digest", r->forward_only.digest);
 }
 
+static void put_noise(cJSON *parity, const ck_point *p)
+{
+	if (!p->noise.runs)
+		return;
+	cJSON *o = cJSON_AddObjectToObject(parity, "noise");
+	put_number(o, "runs", p->noise.runs);
+	if (!p->noise.tensor)
+		return;
+	put_text(o, "tensor", p->noise.tensor);
+	put_text(o, "norm", ck_norm_names[p->noise.norm]);
+	put_number(o, "floor", p->noise.floor);
+	put_number(o, "worst", p->noise.worst);
+	put_number(o, "allowed", p->noise.allowed);
+}
+
 static void put_parity(cJSON *point, const ck_point *p)
 {
 	if (!p->checked)
 		return;
 	cJSON *o = cJSON_AddObjectToObject(point, "parity");
 	put_text(o, "verdict", ck_verdict_names[p->verdict]);
+	put_noise(o, p);
 	put_number(o, "loss", p->loss);
 	if (p->scaled) {
 		cJSON *scaler = cJSON_AddObjectToObject(o, "scaler");
@@ -336,12 +307,19 @@ static cJSON *point_object(const ck_result *r, const ck_point *p)
 	return o;
 }
 
-cJSON *ck__json_begin(const char *schema, const ck_result *r)
+cJSON *ck__json_root(const char *schema, const ck_result *r)
 {
 	cJSON_InitHooks(&(cJSON_Hooks){.malloc_fn = json_malloc, .free_fn = free});
 	cJSON *root = cJSON_CreateObject();
 	put_text(root, "schema", schema);
+	put_text(root, "digest", CK_NO_DIGEST);
 	put_tool(root, r);
+	return root;
+}
+
+cJSON *ck__json_begin(const char *schema, const ck_result *r)
+{
+	cJSON *root = ck__json_root(schema, r);
 	put_machine(root, &r->machine);
 	put_device(root, r);
 	return root;
@@ -352,6 +330,7 @@ char *ck__json_end(cJSON *root)
 	char *printed = cJSON_Print(root), *text = ck_text("%s\n", printed);
 	cJSON_free(printed);
 	cJSON_Delete(root);
+	ck_record_seal(text, strlen(text));
 	return text;
 }
 

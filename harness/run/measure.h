@@ -17,6 +17,9 @@ typedef struct ck_samples {
 } ck_samples;
 
 void ck_samples_summarise(ck_samples *s); /* fills the figures from at[] and n; all NaN when n is 0 */
+/* The order-statistic interval that holds the median with at least this confidence, below 1. false: there are too few samples for
+ * it, and both ends are NaN. */
+bool ck_samples_interval(const ck_samples *s, double confidence, double *low, double *high);
 void ck_samples_free(ck_samples *s);
 int ck_samples_throttled(const ck_samples *s); /* how many are */
 

@@ -6,7 +6,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
+#include "harness/record/digest.h"
 #include "harness/record/result.h"
 #include "kernels/alloc.h"
 
@@ -79,6 +81,21 @@ static ck_result *example(void)
 	return r;
 }
 
+/* A device opened fast, of whose points the first has no difference and a new one has. */
+static void judge_by_noise(ck_result *r)
+{
+	r->c.fast = true;
+	add_point(r, "stages", 900, 2.0);
+	ck_point *p = &r->points[r->npoints - 1];
+	p->verdict = CK_WITHIN_NOISE;
+	r->points[0].noise.runs = p->noise.runs = 5;
+	p->noise.tensor = ck_text("fc1.weight");
+	p->noise.norm = CK_NORM_MAX;
+	p->noise.floor = 1.0 / 3;
+	p->noise.worst = 2.0 / 3;
+	p->noise.allowed = 4.0 / 3;
+}
+
 Test(records, front)
 {
 	static const struct {
@@ -119,6 +136,7 @@ Test(records, older_ones_without_weight_copies)
 	char *next = strchr(first, ',');
 	cr_assert(next);
 	memmove(first, next + 1, strlen(next));
+	ck_record_seal(text, strlen(text));
 	ck_err err;
 	cr_assert(read_text(text, &back, &err) == CK_OK, "%s", err.text);
 	cr_expect(back->points[0].by_category[CK_MEM_WEIGHT_COPIES] == 0 && back->points[0].predicted_peak == 1000);
@@ -139,6 +157,7 @@ Test(records, read_back_to_the_same)
 	r->points[1].scale = 1.0 / 3;
 	r->points[1].skipped = 7;
 	ck_point_fail(ck_result_add(r, "uniform:3"), CK_POINT_SKIPPED, ck_text("no room"));
+	judge_by_noise(r);
 	ck_point_add_zero_gradient(&r->points[0], "fc1.weight");
 	ck_point_add_zero_gradient(&r->points[0], "fc1.bias");
 	r->points[1].verdict = CK_PROVES_NOTHING;
@@ -148,6 +167,11 @@ Test(records, read_back_to_the_same)
 	cr_assert(read_text(text, &back, &err) == CK_OK, "%s", err.text);
 	char *again = ck_result_json(back);
 	cr_expect_str_eq(again, text);
+	cr_expect(back->c.fast && !back->c.tf32 && back->points[0].noise.runs == 5 && !back->points[0].noise.tensor);
+	const ck_point *far = &back->points[3];
+	cr_expect(far->verdict == CK_WITHIN_NOISE && far->noise.runs == 5 && far->noise.norm == CK_NORM_MAX &&
+		  far->noise.floor == 1.0 / 3 && far->noise.worst == 2.0 / 3 && far->noise.allowed == 4.0 / 3 &&
+		  strcmp(far->noise.tensor, "fc1.weight") == 0);
 	cr_expect(!back->points[0].scaled && back->points[1].scaled && back->points[1].scale == 1.0 / 3 &&
 		  back->points[1].skipped == 7);
 	cr_expect(back->points[1].time.at[0] == 1.0 / 3 && back->points[1].live_peak == ((size_t)1 << 52 | 1),
@@ -365,6 +389,44 @@ Test(records, spoiled_facts)
 	ck_result_free(r);
 }
 
+/* The digest is over all other bytes, with its own digits as zeros; this one was worked out by the xxhash library alone. */
+Test(records, digest)
+{
+	ck_result *r = example(), *back;
+	char *text = ck_result_json(r), *digits = strstr(text, "\t\"digest\":\t\"") + 12, again[33];
+	ck_err err;
+	cr_assert(read_text(text, &back, &err) == CK_OK && back->sealed, "%s", err.text);
+	char *canonical = ck_text("%s", text);
+	memset(canonical + (digits - text), '0', 32);
+	XXH128_hash_t hash = XXH3_128bits(canonical, strlen(canonical));
+	snprintf(again, sizeof again, "%016llx%016llx", (unsigned long long)hash.high64, (unsigned long long)hash.low64);
+	cr_expect(strncmp(digits, again, 32) == 0 && back->digest.hi == hash.high64 && back->digest.lo == hash.low64, "%s",
+		  again);
+	ck_result_free(back);
+	/* No byte can change unnoticed; where it is of the digest's own name, there is none any more. */
+	for (size_t i = 0; text[i]; i++) {
+		text[i] ^= 1;
+		ck_status status = read_text(text, &back, &err);
+		bool noticed = status == CK_USAGE && !back && strstr(err.text, "a.json");
+		cr_expect(noticed || (status == CK_OK && !back->sealed), "byte %zu: %s", i, err.text);
+		ck_result_free(back);
+		text[i] ^= 1;
+	}
+	char *loss = strstr(text, "\"loss\":\t100");
+	cr_assert(loss);
+	loss[8] = '2';
+	cr_expect(read_text(text, &back, &err) == CK_USAGE && strstr(err.text, "edited"), "%s", err.text);
+	loss[8] = '1';
+	/* Older records have none, and can be read all the same. */
+	char *line = strstr(text, "\t\"digest\""), *next = strchr(line, '\n') + 1;
+	memmove(line, next, strlen(next) + 1);
+	cr_expect(read_text(text, &back, &err) == CK_OK && !back->sealed, "%s", err.text);
+	ck_result_free(back);
+	free(canonical);
+	free(text);
+	ck_result_free(r);
+}
+
 /* The table and the TSV say what the record knows. */
 Test(records, tables_of_facts)
 {
@@ -404,6 +466,7 @@ Test(records, refused)
 {
 	ck_result *r = example(), *back;
 	ck_point_add_zero_gradient(&r->points[0], "fc1.weight");
+	judge_by_noise(r);
 	ck_result_front(r);
 	char *text = ck_result_json(r);
 	ck_err err;
@@ -425,6 +488,11 @@ Test(records, refused)
 	    {"[\"fc1.weight\"]", "[1]", "points[0].parity.zero_gradients"},
 	    {"[\"fc1.weight\"]", "1", "points[0].parity.zero_gradients"},
 	    {"\"failed\"", "\"alike\"", "forward_only.verdict"},
+	    {"\"within-noise\"", "\"alike\"", "points[1].parity.verdict"},
+	    {"\"fast\":\ttrue", "\"fast\":\t1", "case.fast is neither true nor false"},
+	    {"\"runs\":\t5", "\"runs\":\t-5", "points[0].parity.noise.runs"},
+	    {"\"norm\":\t\"max\"", "\"norm\":\t\"l1\"", "points[1].parity.noise.norm"},
+	    {"\"allowed\":", "\"aloud\":", "points[1].parity.noise.allowed is missing"},
 	    {"\"arena\":\t640", "\"arena\":\t-1", "forward_only.arena"},
 	    {"fedcba9876543210", "fedcba987654321g", "forward_only.digest"},
 	    {"\"status\":\t\"ok\"", "\"status\":\t1", "points[0].status"},

@@ -19,7 +19,7 @@ typedef struct refusal {
 
 static const refusal command_lines[] = {
     {"ck", 2, "which command", "ckbench sweep mlp", NULL},
-    {"ck frobnicate", 2, "'frobnicate'", "list, parity, sweep, train, plan, dump, faults, env", NULL},
+    {"ck frobnicate", 2, "'frobnicate'", "list, parity, sweep, train, plan, dump, faults, compare, env", NULL},
     {"ck --help sweep", 2, "--help stands alone, but was given 'sweep'", "ckbench COMMAND --help", NULL},
     {"ck --version 2", 2, "--version stands alone", "'2'", NULL},
     {"ck parity", 2, "needs a MODEL", "list models", NULL},
@@ -68,6 +68,13 @@ static const refusal values[] = {
     {"ck parity " MLP " --device " LONG, 2, "unknown device", "cpu, ref", NULL},
     {"ulimit -v 600000; ck parity " MLP " --threads 1024", 3, "1024 thread(s) need", "fewer threads", NULL},
     {"OMP_THREAD_LIMIT=3 ck parity " MLP " --threads 4", 3, "4 threads are more than the 3", "take fewer threads", NULL},
+    {"ck parity " MLP " --tf32", 2, "device cpu has no TF32", "leave it out", NULL},
+    {"ck parity " MLP " --fast", 2, "device cpu has no other order of sums", "leave it out", NULL},
+    {"ck sweep " MLP " --device ref --tf32", 2, "device ref has no TF32", "leave it out", NULL},
+    {"ck plan " MLP " --device ref --fast", 2, "device ref has no other order of sums", "leave it out", NULL},
+    {"ck parity " MLP " --fast=1", 2, "--fast takes no value", "--fast", NULL},
+    {"ck train " MLP " --fast", 2, "train with --fast", "ckbench parity --fast", NULL},
+    {"ck faults " MLP " --fast", 2, "faults with --fast", "leave --fast out", NULL},
     {"ck parity " MLP " --amp fp8", 2, "--amp 'fp8'", "off, bf16 or fp16", NULL},
     {"ck parity " MLP " --amp " LONG, 2, "--amp '0000", "off, bf16 or fp16", NULL},
     {"ck parity " MLP " --rng maybe", 2, "--rng 'maybe'", "counter, stateful", NULL},
