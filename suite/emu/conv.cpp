@@ -1,7 +1,7 @@
 /* The double of cuDNN's convolutions: right ones against plain loops, and one wrong call for each rule, told by its status and its
  * reason.
  *
- *     build/suite/emu-conv --filter 'conv/…' */
+ *     build/suite/emu-conv --filter 'conv/...' */
 #include <cudnn.h>
 
 #include "suite/emu/doubles.h"

@@ -1,6 +1,6 @@
 /* The doubles of cuDNN's batch normalisation, pooling and bias: right calls against plain loops, and one wrong call for each rule.
  *
- *     build/suite/emu-norm --filter 'norm/…' */
+ *     build/suite/emu-norm --filter 'norm/...' */
 #include <cudnn.h>
 
 #include "suite/emu/doubles.h"
