@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "harness/run/measure.h"
+#include "harness/run/program.h"
 #include "kernels/alloc.h"
 #include "kernels/philox.h"
 
@@ -126,17 +126,9 @@ static bool trial_open(trial *t, ck_dtype real, size_t room)
 
 static double run_once(const trial *t)
 {
-	bool marks = t->b->mark && t->b->elapsed;
-	double from = ck_seconds_now();
-	if (marks)
-		t->b->mark(t->d, 0);
+	ck_clock clock = ck__clock_start(t->b, t->d, CK_CLOCK_STEP);
 	t->kernel->forward(t->kernel, &t->args);
-	if (marks) {
-		t->b->mark(t->d, 1);
-		return t->b->elapsed(t->d, 0, 1);
-	}
-	finish(t);
-	return ck_seconds_now() - from;
+	return ck__clock_stop(t->b, t->d, clock);
 }
 
 /* Seconds of the fastest run. The first one warms up, and counts only where it is too slow to be repeated. */
