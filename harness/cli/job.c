@@ -22,22 +22,30 @@ void ck_job_remark(const ck_job *j, const char *format, ...)
 
 /* ---- what fits ----------------------------------------------------------------------------------------------------------- */
 
-/* Checking keeps four bytes on each line of 64 (harness/run/watch.c). */
-static size_t needed(const ck_program *p)
+/* Checking keeps four bytes on each line of 64 (harness/run/watch.c), in the host's memory. */
+static size_t needed(const ck_case *c, const ck_program *p)
 {
-	return p->layout.arena + p->layout.arena / 16;
+	return p->layout.arena + (c->backend->free_memory ? 0 : p->layout.arena / 16);
+}
+
+/* Bytes, of the device or the host; `limit`, fresh memory, says in words what leaves so many. */
+static size_t room_for_arenas(const ck_case *c, char **limit)
+{
+	const char *of_host;
+	size_t bytes = c->backend->free_memory ? c->backend->free_memory(c->device) : ck_memory_available(&of_host);
+	*limit = c->backend->free_memory ? ck_text("device %s:%d", c->backend->name, c->opened.index) : ck_text("%s", of_host);
+	return bytes;
 }
 
 /* Points for all plans; those that cannot fit are told and skipped. The first that fits is the baseline. */
 static ck_status add_points(ck_job *j, ck_err *err)
 {
-	const char *limit;
-	char need[CK_UNIT_TEXT], room[CK_UNIT_TEXT];
-	size_t available = ck_memory_available(&limit), least = SIZE_MAX, most = 0;
+	char *limit, need[CK_UNIT_TEXT], room[CK_UNIT_TEXT];
+	size_t available = room_for_arenas(&j->c, &limit), least = SIZE_MAX, most = 0;
 	for (int i = 0; i < j->plans.n; i++) {
 		const ck_plan_entry *e = &j->plans.at[i];
 		ck_point *p = ck_result_add_plan(j->result, e->name, e->segments, e->program);
-		size_t bytes = needed(e->program);
+		size_t bytes = needed(&j->c, e->program);
 		least = bytes < least ? bytes : least;
 		if (bytes <= available && most == 0) {
 			free(j->result->baseline);
@@ -51,10 +59,11 @@ static ck_status add_points(ck_job *j, ck_err *err)
 					      ck_bytes_text(available, room)));
 	}
 	if (most == 0)
-		return ck_fail(err, CK_MISSING,
-			       "no plan fits in memory: the smallest needs %s, but %s leaves %s; take a smaller batch or model",
-			       ck_bytes_text(least, need), limit, ck_bytes_text(available, room));
-	return ck_memory_open(j->c.session, most, &j->memory, err);
+		ck_fail(err, CK_MISSING,
+			"no plan fits in memory: the smallest needs %s, but %s leaves %s; take a smaller batch or model",
+			ck_bytes_text(least, need), limit, ck_bytes_text(available, room));
+	free(limit);
+	return most == 0 ? CK_MISSING : ck_memory_open(j->c.session, most, &j->memory, err);
 }
 
 static void tell_what_is_skipped(const ck_job *j)

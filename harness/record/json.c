@@ -118,6 +118,10 @@ cJSON *ck__json_case(const ck_result *r)
 	put_text(o, "data", r->c.data);
 	put_text(o, "amp", r->c.amp);
 	put_text(o, "rng", r->c.rng);
+	if (r->c.tf32)
+		cJSON_AddTrueToObject(o, "tf32");
+	if (r->c.fast)
+		cJSON_AddTrueToObject(o, "fast");
 	put_number(o, "seed", (double)r->c.seed);
 	put_number(o, "threads", r->device.threads);
 	put_number(o, "parameters", (double)r->c.parameters);
@@ -178,12 +182,28 @@ static void put_forward_only(cJSON *root, const ck_result *r)
 	put_digest(o, "digest", r->forward_only.digest);
 }
 
+static void put_noise(cJSON *parity, const ck_point *p)
+{
+	if (!p->noise.runs)
+		return;
+	cJSON *o = cJSON_AddObjectToObject(parity, "noise");
+	put_number(o, "runs", p->noise.runs);
+	if (!p->noise.tensor)
+		return;
+	put_text(o, "tensor", p->noise.tensor);
+	put_text(o, "norm", ck_norm_names[p->noise.norm]);
+	put_number(o, "floor", p->noise.floor);
+	put_number(o, "worst", p->noise.worst);
+	put_number(o, "allowed", p->noise.allowed);
+}
+
 static void put_parity(cJSON *point, const ck_point *p)
 {
 	if (!p->checked)
 		return;
 	cJSON *o = cJSON_AddObjectToObject(point, "parity");
 	put_text(o, "verdict", ck_verdict_names[p->verdict]);
+	put_noise(o, p);
 	put_number(o, "loss", p->loss);
 	if (p->scaled) {
 		cJSON *scaler = cJSON_AddObjectToObject(o, "scaler");

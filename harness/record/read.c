@@ -85,6 +85,20 @@ static bool has(const cJSON *from, const char *field)
 	return cJSON_GetObjectItemCaseSensitive(from, field) != NULL;
 }
 
+static bool bool_in(reader *r, const cJSON *from, const char *field)
+{
+	const cJSON *b = cJSON_GetObjectItemCaseSensitive(from, field);
+	if (!cJSON_IsBool(b))
+		wrong(r, field, b ? "is neither true nor false" : "is missing");
+	return cJSON_IsTrue(b);
+}
+
+/* false when it is not there. */
+static bool flag_in(reader *r, const cJSON *from, const char *field)
+{
+	return has(from, field) && bool_in(r, from, field);
+}
+
 /* 0 and "" when it is not there: not known. */
 static double known_number_in(reader *r, const cJSON *from, const char *field)
 {
@@ -94,14 +108,6 @@ static double known_number_in(reader *r, const cJSON *from, const char *field)
 static int known_int_in(reader *r, const cJSON *from, const char *field)
 {
 	return has(from, field) ? int_in(r, from, field) : 0;
-}
-
-static bool bool_in(reader *r, const cJSON *from, const char *field)
-{
-	const cJSON *b = cJSON_GetObjectItemCaseSensitive(from, field);
-	if (!cJSON_IsBool(b))
-		wrong(r, field, b ? "is neither true nor false" : "is missing");
-	return cJSON_IsTrue(b);
 }
 
 static size_t known_size_in(reader *r, const cJSON *from, const char *field)
@@ -236,8 +242,8 @@ static void read_device(reader *r, const cJSON *root, ck_result *to)
 /* What a case holds beside the model's settings. */
 static bool is_setting(const char *name)
 {
-	static const char *const others[] = {"model",      "data",   "amp", "rng",   "seed", "threads",
-					     "parameters", "stages", "ops", "graph", "line"};
+	static const char *const others[] = {"model",   "data",       "amp",    "rng", "tf32",  "fast", "seed",
+					     "threads", "parameters", "stages", "ops", "graph", "line"};
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
 		if (strcmp(name, others[i]) == 0)
 			return false;
@@ -252,6 +258,8 @@ static void read_case(reader *r, const cJSON *root, ck_result *to)
 	to->c.data = text_in(r, o, "data");
 	to->c.amp = text_in(r, o, "amp");
 	to->c.rng = has(o, "rng") ? text_in(r, o, "rng") : NULL;
+	to->c.tf32 = flag_in(r, o, "tf32");
+	to->c.fast = flag_in(r, o, "fast");
 	to->c.line = text_in(r, o, "line");
 	to->c.seed = (int64_t)size_in(r, o, "seed");
 	to->c.parameters = (int64_t)size_in(r, o, "parameters");
@@ -335,6 +343,24 @@ static void read_forward_only(reader *r, const cJSON *root, ck_result *to)
 	enter(r, "%s", "");
 }
 
+/* Left out where bits were compared; all but the runs where none differs. */
+static void read_noise(reader *r, const cJSON *parity, int i, ck_point *p)
+{
+	if (!has(parity, "noise"))
+		return;
+	const cJSON *o = object_in(r, parity, "noise");
+	enter(r, "points[%d].parity.noise.", i);
+	p->noise.runs = int_in(r, o, "runs");
+	if (has(o, "tensor")) {
+		p->noise.tensor = text_in(r, o, "tensor");
+		p->noise.norm = (ck_norm)word_in(r, o, "norm", ck_norm_names, CK_NORMS);
+		p->noise.floor = number_in(r, o, "floor");
+		p->noise.worst = has(o, "worst") ? number_in(r, o, "worst") : NAN;
+		p->noise.allowed = number_in(r, o, "allowed");
+	}
+	enter(r, "points[%d].parity.", i);
+}
+
 static void read_parity(reader *r, const cJSON *point, int i, ck_point *p)
 {
 	p->checked = has(point, "parity");
@@ -343,6 +369,7 @@ static void read_parity(reader *r, const cJSON *point, int i, ck_point *p)
 	const cJSON *o = object_in(r, point, "parity");
 	enter(r, "points[%d].parity.", i);
 	p->verdict = (ck_verdict)word_in(r, o, "verdict", ck_verdict_names, CK_VERDICTS);
+	read_noise(r, o, i, p);
 	p->loss = has(o, "loss") ? number_in(r, o, "loss") : NAN;
 	p->scaled = has(o, "scaler");
 	if (p->scaled) {

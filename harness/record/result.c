@@ -31,6 +31,7 @@ static void point_free(ck_point *p)
 	for (int i = 0; i < p->nzero_gradients; i++)
 		free(p->zero_gradients[i]);
 	free(p->zero_gradients);
+	free(p->noise.tensor);
 	ck_samples_free(&p->time);
 }
 

@@ -13,7 +13,7 @@
 #include "harness/record/datasheet.h"
 #include "harness/record/machine.h"
 #include "harness/run/measure.h"
-#include "harness/run/parity.h"
+#include "harness/run/noise.h"
 
 #define CK_RESULT_SCHEMA "ckbench-result/1"
 
@@ -37,6 +37,12 @@ typedef struct ck_point {
 	ck_verdict verdict;
 	char **zero_gradients; /* names of the values whose gradient is zero in every element: their equality proves nothing */
 	int nzero_gradients, zero_capacity;
+	struct {
+		int runs;     /* of the baseline that were compared with; 0: bits were */
+		char *tensor; /* that came closest to what it is allowed, or is farthest beyond; NULL: none differs */
+		ck_norm norm;
+		double floor, worst, allowed; /* of that tensor, parts of its norm: the runs', this plan's, the most */
+	} noise;
 	double loss;
 	bool scaled;  /* there was a scaler: */
 	double scale; /* of the last step's loss gradient */
@@ -75,7 +81,8 @@ typedef struct ck_result {
 	} device;
 	struct {
 		char *model, *data, *amp, *rng,
-		    *line; /* rng: NULL: not known. line: the case as a command that runs it again */
+		    *line;       /* rng: NULL: not known. line: the case as a command that runs it again */
+		bool tf32, fast; /* how the device was opened */
 		ck_fact *settings;
 		int nsettings, capacity;
 		int64_t seed, parameters;

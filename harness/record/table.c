@@ -40,7 +40,7 @@ static void print_zero_gradients(const ck_result *r, FILE *to)
 {
 	enum { MOST = 6 };
 	const ck_point *p = ck_result_find(r, r->baseline);
-	int n = p && p->verdict == CK_BITWISE ? p->nzero_gradients : 0;
+	int n = p && ck_verdict_passed(p->verdict) ? p->nzero_gradients : 0;
 	if (n == 0)
 		return;
 	fprintf(to, "warning: %d gradient%s zero in every element, so that %s equality proves nothing: ", n,
@@ -102,10 +102,36 @@ static void print_forward_only(const ck_result *r, FILE *to)
 		return;
 	fprintf(to, "forward only: live peak %s, %d ops recomputed, loss and state ",
 		ck_bytes_text(r->forward_only.live_peak, peak), r->forward_only.recomputed_ops);
-	if (r->forward_only.verdict == CK_BITWISE)
-		fprintf(to, "as after the forward of plan %s\n", r->baseline);
+	if (ck_verdict_passed(r->forward_only.verdict))
+		fprintf(to, "%sas after the forward of plan %s\n", r->forward_only.verdict == CK_BITWISE ? "" : "within noise ",
+			r->baseline);
 	else
 		fprintf(to, "DIFFER from those after the forward of plan %s\n", r->baseline);
+}
+
+/* What a comparison that was not of bits was one with. */
+static void print_noise(const ck_result *r, FILE *to)
+{
+	const ck_point *worst = NULL;
+	int runs = 0;
+	for (int i = 0; i < r->npoints; i++) {
+		const ck_point *p = &r->points[i];
+		runs = p->noise.runs ? p->noise.runs : runs;
+		if (p->verdict != CK_WITHIN_NOISE || !p->checked)
+			continue;
+		if (!worst || p->noise.worst / p->noise.allowed > worst->noise.worst / worst->noise.allowed)
+			worst = p;
+	}
+	if (!runs)
+		return;
+	fprintf(to,
+		"noise: what %d runs of plan %s differ by; within it: no tensor differs by more than %d times that and %d "
+		"roundings\n",
+		runs, r->baseline, CK_NOISE_FLOORS, CK_NOISE_ROUNDINGS);
+	if (worst)
+		fprintf(to, "closest to that: %s of plan %s, %.3g in norm %s; the runs %.3g, allowed %.3g\n",
+			worst->noise.tensor, worst->plan, worst->noise.worst, ck_norm_names[worst->noise.norm],
+			worst->noise.floor, worst->noise.allowed);
 }
 
 /* Of the measured ceiling. */
@@ -190,6 +216,7 @@ void ck_result_table(const ck_result *r, FILE *to)
 	print_zero_gradients(r, to);
 	tell_random(r, to);
 	print_forward_only(r, to);
+	print_noise(r, to);
 	print_reasons(r, to);
 }
 
@@ -223,9 +250,10 @@ void ck_result_parity(const ck_result *r, FILE *to)
 		add_loss(&c, p);
 		for (int k = 0; k < CK_DIGEST_KINDS; k++) {
 			bool both = base && p->has_digest[k] && base->has_digest[k];
+			const char *other = p->verdict == CK_WITHIN_NOISE ? "noise" : "DIFFERS";
 			ck_columns_add(&c, "%s",
 				       !both                                                          ? ""
-				       : memcmp(&p->digest[k], &base->digest[k], sizeof p->digest[k]) ? "DIFFERS"
+				       : memcmp(&p->digest[k], &base->digest[k], sizeof p->digest[k]) ? other
 												      : "same");
 		}
 		add_random(&c, r, p);
@@ -236,6 +264,7 @@ void ck_result_parity(const ck_result *r, FILE *to)
 	print_zero_gradients(r, to);
 	tell_random(r, to);
 	print_forward_only(r, to);
+	print_noise(r, to);
 	if (base && base->scaled)
 		print_scale(base, to);
 	print_reasons(r, to);

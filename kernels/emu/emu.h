@@ -17,7 +17,7 @@
 #include <cuda_runtime_api.h>
 
 /* Queues work on a live stream (NULL: the legacy default stream). The closure holds its arguments by value; host scalars (alpha,
- * beta) are read by the call, before. what: for messages, a literal. */
+ * beta) are read by the call, before. what: for messages. */
 void ck_emu_enqueue(cudaStream_t stream, std::function<void()> work, const char *what = "a library call");
 
 /* Whether [pointer, pointer + bytes) lies in one live allocation of the current device. */

@@ -84,18 +84,21 @@ bool in_range(const void *pointer)
 	return range && (const char *)pointer >= range && (const char *)pointer < range + RANGE;
 }
 
-/* The canary's byte at an address depends on its parity alone. */
-void plant(char *from, char *to)
+/* The canary's byte at an address depends on its parity alone: a page of it serves all, but for the first byte. */
+unsigned char canary[PAGE + 1];
+
+void plant(char *from, const char *to)
 {
-	for (char *p = from; p < to; p++)
-		*p = (char)CANARY[(uintptr_t)p & 1];
+	memcpy(from, canary + ((uintptr_t)from & 1), (size_t)(to - from));
 }
 const char *first_changed(const char *from, const char *to)
 {
-	for (const char *p = from; p < to; p++)
-		if ((unsigned char)*p != CANARY[(uintptr_t)p & 1])
-			return p;
-	return NULL;
+	const unsigned char *want = canary + ((uintptr_t)from & 1);
+	if (memcmp(from, want, (size_t)(to - from)) == 0)
+		return NULL;
+	while ((unsigned char)*from == *want)
+		from++, want++;
+	return from;
 }
 
 /* ---- a kernel touches what it may not -------------------------------------------------------------------------------------- */
@@ -151,17 +154,17 @@ void ck_emu_close_memory()
 	opened = false;
 }
 
-void ck_emu_check_canaries(const char *what)
+void ck_emu_check_canaries()
 {
 	for (const auto &i : live) {
 		const allocation &a = i.second;
 		const char *p = first_changed(a.begin + a.bytes, a.map + a.mapped);
 		if (p)
-			ck_emu_fail("%s wrote device memory %zu bytes past the end of an allocation of %zu", what,
+			ck_emu_fail("wrote device memory %zu bytes past the end of an allocation of %zu",
 				    (size_t)(p - a.begin - a.bytes), a.bytes);
 		p = first_changed(a.map, a.begin);
 		if (p)
-			ck_emu_fail("%s wrote device memory %zu bytes before an allocation of %zu", what, (size_t)(a.begin - p),
+			ck_emu_fail("wrote device memory %zu bytes before an allocation of %zu", (size_t)(a.begin - p),
 				    a.bytes);
 	}
 }
@@ -173,6 +176,8 @@ void *ck_emu_device_alloc(int device, size_t bytes)
 		if (p == MAP_FAILED)
 			return NULL;
 		range = (char *)p;
+		for (size_t i = 0; i < sizeof canary; i++)
+			canary[i] = CANARY[i & 1];
 		cursor = PAGE;
 	}
 	if (bytes > MEMORY)

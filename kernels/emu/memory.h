@@ -16,8 +16,8 @@ void ck_emu_device_memory(int device, size_t *free, size_t *total);
 /* Memory is open to the host's processor between these two, while the device works. */
 void ck_emu_open_memory();
 void ck_emu_close_memory();
-/* Fails when the bytes around an allocation were written since it was made; what: who has just worked. */
-void ck_emu_check_canaries(const char *what);
+/* Fails when the bytes around an allocation were written since it was made: called after each work, which it names. */
+void ck_emu_check_canaries();
 
 /* Pinned host memory. NULL, false: as above. */
 void *ck_emu_pinned_alloc(size_t bytes);
@@ -34,8 +34,9 @@ ck_emu_place ck_emu_find(const void *pointer, size_t bytes, int *device);
 /* "host pointer", "pinned host pointer", "pointer to device 1", "pointer to no allocation of the device" */
 const char *ck_emu_pointer_kind(const void *pointer);
 
-/* "kernel NAME, block (x, y, z), thread (x, y, z): " while one runs, else "" (simt.cpp). */
+/* "kernel NAME, block (x, y, z), thread (x, y, z): " while one runs, "WORK: " while other work does, else "" (simt.cpp). */
 void ck_emu_where(char *text, size_t size);
+const char *ck_emu_work(); /* what runs, or "" (runtime.cpp) */
 int ck_emu_current_device();
 
 #endif

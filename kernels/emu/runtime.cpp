@@ -13,6 +13,7 @@
 #include <deque>
 #include <memory>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "kernels/emu/emu.h"
@@ -28,7 +29,7 @@ typedef std::shared_ptr<mark> mark_ref;
 struct work {
 	std::function<void()> run;
 	std::vector<mark_ref> after;
-	const char *what;
+	std::string what;
 	const char *host; /* pinned memory that it reads or writes */
 	size_t bytes;
 };
@@ -115,6 +116,8 @@ bool ready(const CUstream_st *s)
 	return true;
 }
 
+const work *at_work;
+
 /* Runs one work of one stream. */
 void step()
 {
@@ -126,8 +129,10 @@ void step()
 			continue;
 		work w = std::move(s->queue.front());
 		s->queue.pop_front();
+		at_work = &w;
 		w.run();
-		ck_emu_check_canaries(w.what);
+		ck_emu_check_canaries();
+		at_work = NULL;
 		if (s->queue.empty() && s != &legacy[s->device] && !streams.count(s)) {
 			queues.erase(queues.begin() + (ptrdiff_t)at);
 			delete s;
@@ -177,6 +182,11 @@ void ck_emu_enqueue(cudaStream_t stream, std::function<void()> run, const char *
 	if (!s)
 		ck_emu_fail("%s: not a stream of the current device", what);
 	push(s, {std::move(run), {}, what, NULL, 0});
+}
+
+const char *ck_emu_work()
+{
+	return at_work ? at_work->what.c_str() : "";
 }
 
 int ck_emu_current_device()

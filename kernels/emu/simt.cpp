@@ -392,12 +392,11 @@ void race(const char *name, size_t index, bool writes, unsigned other, bool othe
 
 /* ---- launches --------------------------------------------------------------------------------------------------------------- */
 
-void check_pointer(const char *kernel, int argument, const void *pointer)
+void check_pointer(const std::string &kernel, int argument, const void *pointer)
 {
 	if (!pointer || ck_emu_is_device(pointer, 0))
 		return;
-	const char *what = ck_emu_pointer_kind(pointer);
-	ck_emu_fail("%s given to kernel %s, argument %d", what, kernel, argument);
+	ck_emu_fail("%s given to kernel %s, argument %d", ck_emu_pointer_kind(pointer), kernel.c_str(), argument);
 }
 
 static void run(const grid &g, const std::function<void()> &body)
@@ -420,8 +419,8 @@ static void run(const grid &g, const std::function<void()> &body)
 
 static cudaError_t refuse(const grid &g, cudaError_t error, const char *why)
 {
-	fprintf(stderr, "emu: kernel %s: grid (%u, %u, %u), block (%u, %u, %u), %zu bytes of shared memory: %s\n", g.name,
-		g.blocks.x, g.blocks.y, g.blocks.z, g.threads.x, g.threads.y, g.threads.z, g.shared, why);
+	fprintf(stderr, "emu: kernel %s: grid (%u, %u, %u), block (%u, %u, %u), %zu bytes of shared memory: %s\n",
+		g.name.c_str(), g.blocks.x, g.blocks.y, g.blocks.z, g.threads.x, g.threads.y, g.threads.z, g.shared, why);
 	return error;
 }
 
@@ -439,7 +438,7 @@ cudaError_t submit(const grid &g, std::function<void()> body)
 	if (g.shared > SHARED_MOST)
 		return refuse(g, cudaErrorInvalidValue, "a block has 49152 bytes of shared memory");
 	ck_emu_enqueue(
-	    g.stream, [g, body] { run(g, body); }, g.name);
+	    g.stream, [g, body] { run(g, body); }, ("kernel " + g.name).c_str());
 	return cudaSuccess;
 }
 
@@ -448,8 +447,9 @@ cudaError_t submit(const grid &g, std::function<void()> body)
 void ck_emu_where(char *text, size_t size)
 {
 	const ck_emu::grid *g = ck_emu::now.g;
-	text[0] = '\0';
-	if (g)
-		snprintf(text, size, "kernel %s, block (%u, %u, %u), thread (%u, %u, %u): ", g->name, blockIdx.x, blockIdx.y,
-			 blockIdx.z, threadIdx.x, threadIdx.y, threadIdx.z);
+	if (!g)
+		snprintf(text, size, "%s%s", ck_emu_work(), *ck_emu_work() ? ": " : "");
+	else
+		snprintf(text, size, "kernel %s, block (%u, %u, %u), thread (%u, %u, %u): ", g->name.c_str(), blockIdx.x,
+			 blockIdx.y, blockIdx.z, threadIdx.x, threadIdx.y, threadIdx.z);
 }

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include <functional>
+#include <string>
 #include <tuple>
 #include <type_traits>
 
@@ -153,18 +154,18 @@ template <typename T> array<T> dynamic(const char *name)
 /* ---- launches ------------------------------------------------------------------------------------------------------------ */
 
 struct grid {
-	const char *name;
+	std::string name;
 	dim3 blocks, threads;
 	size_t shared;
 	cudaStream_t stream;
 };
 
-void check_pointer(const char *kernel, int argument, const void *pointer);
-template <typename T> void check_argument(const char *kernel, int argument, T *const &pointer)
+void check_pointer(const std::string &kernel, int argument, const void *pointer);
+template <typename T> void check_argument(const std::string &kernel, int argument, T *const &pointer)
 {
 	check_pointer(kernel, argument, pointer);
 }
-template <typename T> void check_argument(const char *, int, const T &)
+template <typename T> void check_argument(const std::string &, int, const T &)
 {
 	static_assert(std::is_arithmetic<T>::value || std::is_enum<T>::value || std::is_trivially_copyable<T>::value,
 		      "arguments are copied as bytes");
@@ -174,11 +175,14 @@ template <typename T> void check_argument(const char *, int, const T &)
 cudaError_t submit(const grid &g, std::function<void()> body);
 
 template <typename... P, typename... A>
-cudaError_t launch(const char *name, void (*kernel)(P...), dim3 blocks, dim3 threads, size_t shared, cudaStream_t stream,
+cudaError_t launch(const char *text, void (*kernel)(P...), dim3 blocks, dim3 threads, size_t shared, cudaStream_t stream,
 		   A... arguments)
 {
 	static_assert(sizeof...(P) == sizeof...(A), "number of arguments");
 	std::tuple<P...> call(static_cast<P>(arguments)...);
+	std::string name(text);
+	if (name[0] == '(')
+		name = name.substr(1, name.size() - 2);
 	int n = 0;
 	std::apply([&](const P &...p) { (check_argument(name, ++n, p), ...); }, call);
 	return submit({name, blocks, threads, shared, stream}, [kernel, call] { std::apply(kernel, call); });

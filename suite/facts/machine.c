@@ -43,7 +43,7 @@ static const char two_sockets[] =
     "  p $f/scaling_governor performance; p $f/scaling_cur_freq $((2000000 + c * 100000))\n"
     "  p $f/cpuinfo_min_freq 800000; p $f/cpuinfo_max_freq $((3000000 + socket * 500000))\n"
     "done\n"
-    "mkdir -p cpu/cpufreq cpu/cpuidle cpu/cpu9x node/node0 node/node1; p node/online 0-1\n";
+    "mkdir -p cpu/cpufreq cpu/cpuidle cpu/cpu9x node/node0 node/node1 node/node2x; p node/online 0-1\n";
 
 Test(machine, processors)
 {
