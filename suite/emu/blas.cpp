@@ -101,6 +101,8 @@ Test(blas, long_sums_are_split)
 	cublasLtMatmulAlgoConfigGetAttribute(&b.found[0].algo, CUBLASLT_ALGO_CONFIG_SPLITK_NUM, &splits, sizeof splits,
 					     &written);
 	cr_expect(splits > 1 && written == sizeof splits);
+	cr_expect(cublasLtMatmulAlgoConfigGetAttribute(&b.found[0].algo, CUBLASLT_ALGO_CONFIG_SPLITK_NUM, &splits, 2,
+						       &written) == CUBLAS_STATUS_INVALID_VALUE);
 	cublasLtMatmulHeuristicResult_t again = {};
 	cr_expect(cublasLtMatmulAlgoCheck(b.handle, b.operation, b.layout[A], b.layout[B], b.layout[C], b.layout[D],
 					  &b.found[0].algo, &again) == CUBLAS_STATUS_SUCCESS);

@@ -180,6 +180,7 @@ Test(blas, descriptors)
 	int32_t four = 4;
 	int64_t eight = 8;
 	cublasLtMatmulHeuristicResult_t found[1];
+	cublasLtMatmulAlgo_t none = {};
 	int count;
 	size_t written;
 	const struct {
@@ -203,6 +204,8 @@ Test(blas, descriptors)
 	    CALL(CUBLAS_STATUS_INVALID_VALUE, cublasLtMatmulAlgoCheck(handle, o, l, l, l, l, NULL, found)),
 	    CALL(CUBLAS_STATUS_INVALID_VALUE,
 		 cublasLtMatmulAlgoConfigGetAttribute(NULL, CUBLASLT_ALGO_CONFIG_ID, &four, 4, &written)),
+	    CALL(CUBLAS_STATUS_INVALID_VALUE,
+		 cublasLtMatmulAlgoConfigGetAttribute(&none, CUBLASLT_ALGO_CONFIG_ID, &four, 4, &written)),
 #undef CALL
 	};
 	for (const auto &call : calls)
