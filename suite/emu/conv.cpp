@@ -25,7 +25,8 @@ struct conv {
 			compute = CUDNN_DATA_FLOAT;
 	cudnnMathType_t math = CUDNN_FMA_MATH;
 	cudnnTensorFormat_t x_format = CUDNN_TENSOR_NHWC, w_format = CUDNN_TENSOR_NHWC;
-	int algo = 1, more_height = 0, more_groups = 0, offset = 0; /* of y; of the descriptor; bytes of what is read first */
+	int algo = 1, more_images = 0, more_outputs = 0, more_height = 0, more_groups = 0,
+	    offset = 0; /* of y; of the descriptor; bytes of what is read first */
 	float alpha = 1, beta = 0;
 	std::function<void(conv &)> before_call = [](conv &) {};
 
@@ -88,7 +89,8 @@ struct conv {
 		cudnnCreateFilterDescriptor(&wd);
 		cudnnCreateConvolutionDescriptor(&cd);
 		cudnnSetTensor4dDescriptor(xd, x_format, x_type, n, c, h, w);
-		cudnnSetTensor4dDescriptor(yd, CUDNN_TENSOR_NHWC, y_type, n, k, p() + more_height, q());
+		cudnnSetTensor4dDescriptor(yd, CUDNN_TENSOR_NHWC, y_type, n + more_images, k + more_outputs, p() + more_height,
+					   q());
 		cudnnSetFilter4dDescriptor(wd, w_type, w_format, k, c / groups, r, s);
 		cudnnSetConvolution2dDescriptor(cd, pad, pad, stride, stride, dilation, dilation, CUDNN_CROSS_CORRELATION,
 						compute);
@@ -292,6 +294,8 @@ static const wrong_conv wrongs[] = {
     {"bfloat16 by FMA", CUDNN_STATUS_NOT_SUPPORTED, "no algorithm for FMA",
      [](conv &v) { types(v, CUDNN_DATA_BFLOAT16), v.math = CUDNN_FMA_MATH; }},
     {"groups that do not divide", CUDNN_STATUS_BAD_PARAM, "4 channels", [](conv &v) { v.more_groups = 1; }},
+    {"an image of y too many", CUDNN_STATUS_NOT_SUPPORTED, "x has 2 images, y 3", [](conv &v) { v.more_images = 1; }},
+    {"an output of y too many", CUDNN_STATUS_BAD_PARAM, "y 7 channels", [](conv &v) { v.more_outputs = 1; }},
     {"a row of y too many", CUDNN_STATUS_NOT_SUPPORTED, "y is 5 along axis 0, not 4", [](conv &v) { v.more_height = 1; }},
     {"x in NCHW with an NHWC filter", CUDNN_STATUS_NOT_SUPPORTED, "not NHWC without gaps",
      [](conv &v) { v.x_format = CUDNN_TENSOR_NCHW; }},
