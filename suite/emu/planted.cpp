@@ -56,11 +56,17 @@ template <bool WRONG> CK_KERNEL void reused(const float *x, float *y)
 		y[blockIdx.x] = part[1];
 	}
 }
+/* In a block of one warp the shuffles of the sum let all read before one writes. */
 bool reused_without_barrier(bool wrong)
 {
 	bench b(N);
-	LAUNCH(wrong, reused, BLOCKS, CK_BLOCK, 0, b.stream, b.x, b.y);
-	return b.holds_sums();
+	LAUNCH(wrong, reused, N / CK_WARP, CK_WARP, 0, b.stream, b.x, b.y);
+	return b.holds(N / CK_WARP, [&](size_t block) {
+		float sum = 0;
+		for (size_t i = 0; i < CK_WARP; i++)
+			sum += b.in[block * CK_WARP + i];
+		return sum;
+	});
 }
 
 template <bool WRONG> CK_KERNEL void one_writer(const float *x, float *y)
@@ -534,7 +540,7 @@ bool memset_too_long(bool wrong)
 const planted planted_programs[] = {
     {"barrier removed", barrier_removed, PLANTED_SAYS, false, "race on shared memory part["},
     {"shared memory used again without a barrier", reused_without_barrier, PLANTED_SAYS, false,
-     "race on shared memory part[1]"},
+     "part[1]: writes what several threads read"},
     {"two threads write one element", two_writers, PLANTED_SAYS, false, "what thread "},
     {"shuffle in place of a barrier", shuffle_for_barrier, PLANTED_SAYS, false, "race on shared memory part["},
     {"shared index off by one", shared_index_off_by_one, PLANTED_SAYS, false,
