@@ -285,6 +285,7 @@ typedef struct ck_device_facts {
 	double memory_clock;            /* Hz */
 	double power_limit;             /* W */
 	int ecc;                        /* 1 on, 0 off, -1 not known */
+	bool tells_throttling;          /* something here would tell if it slowed itself down */
 } ck_device_facts;
 
 typedef struct ck_backend {
@@ -325,6 +326,7 @@ typedef struct ck_backend {
 	double (*elapsed)(ck_device *device, int from, int to);
 	/* Bytes of the device's memory that nobody holds now, this process or another. NULL: it is the host's memory. */
 	size_t (*free_memory)(ck_device *device);
+	/* Fills in what it knows; all else stands at not known before (ck_backend_facts). */
 	void (*facts)(ck_device *device, ck_device_facts *facts);
 	/* Whether the device has slowed itself down (heat, power, a quota) since the last call, or does now. NULL: it cannot tell. */
 	bool (*throttled)(ck_device *device);
@@ -334,5 +336,7 @@ typedef struct ck_backend {
 extern const ck_backend *const ck_backends[];
 /* "cpu", "ref", "cuda:1". Unknown names are refused with the list of known ones (CK_USAGE). */
 ck_status ck_backend_find(const char *name, const ck_backend **backend, int *index, ck_err *err);
+/* What the device tells of itself; nothing known where the backend tells nothing. */
+ck_device_facts ck_backend_facts(const ck_backend *backend, ck_device *device);
 
 #endif

@@ -47,3 +47,11 @@ ck_status ck_backend_find(const char *name, const ck_backend **backend, int *ind
 	}
 	return ck_fail(err, CK_USAGE, "unknown device \"%.60s\"; known ones: %s", name, known);
 }
+
+ck_device_facts ck_backend_facts(const ck_backend *backend, ck_device *device)
+{
+	ck_device_facts facts = {.ecc = -1};
+	if (backend->facts)
+		backend->facts(device, &facts);
+	return facts;
+}

@@ -1,13 +1,16 @@
 # What all plots of ckbench share: size, type, colours, points, grid. Loaded before the plot's own script, which the program
-# does in harness/record/plot.c. `out` ends with .svg, .png or .pdf and picks the terminal.
+# does in harness/record/plot.c. `out` ends with .svg, .png or .pdf and picks the terminal;
+# width and height, in pixels of the SVG, may be set before.
 #
 # The colours are those of Okabe and Ito, which people with any kind of colour vision can tell apart; each comes with a point
 # shape of its own, so that a plot reads in grey as well.
 
 ending = out[strlen(out) - 3:]
-if (ending eq ".svg") set terminal svg size 960,600 font "Helvetica,Arial,sans-serif,15" enhanced background "white" linewidth 1
-if (ending eq ".png") set terminal pngcairo size 1440,900 font "Sans,15" enhanced background "white" fontscale 1.1 linewidth 1.5
-if (ending eq ".pdf") set terminal pdfcairo size 9.6in,6in font "Sans,12" enhanced background "white"
+if (!exists("width")) width = 960
+if (!exists("height")) height = 600
+if (ending eq ".svg") set terminal svg size width,height font "Helvetica,Arial,sans-serif,15" enhanced background "white" linewidth 1
+if (ending eq ".png") set terminal pngcairo size 1.5 * width,1.5 * height font "Sans,15" enhanced background "white" fontscale 1.1 linewidth 1.5
+if (ending eq ".pdf") set terminal pdfcairo size width / 100.0,height / 100.0 font "Sans,12" enhanced background "white"
 
 ink = "#333333"
 

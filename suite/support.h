@@ -5,6 +5,7 @@
 #include "harness/plan/planner.h"
 #include "harness/run/parity.h"
 #include "models/models.h"
+#include "suite/device.h"
 
 /* A graph on a device, with memory as large as the programs run so far. Owns all of it; bench_close. */
 typedef struct bench {
@@ -24,13 +25,16 @@ void bench_close(bench *b);
 
 ck_program *bench_program(const bench *b, const ck_schedule *s);
 ck_schedule bench_plan(const bench *b, const char *plan);
-/* Calls `one` for every planner with every knob that it takes for this graph, none first. */
+/* Calls `one` for every planner with every knob that it takes for this graph (on a slow device the least, one between and the most), none
+ * first. */
 void bench_each_plan(const ck_graph *g, void (*one)(void *user, const char *plan), void *user);
 /* Memory of the start values that the program fits in; grows when it must. */
 void bench_room(bench *b, const ck_program *p);
 /* One checked step from the start values. */
 ck_outcome bench_outcome(bench *b, const ck_program *p);
 
+/* The cases of suite/inputs/parity.txt or, on a slow device, of parity-small.txt; free_list. */
+char **parity_cases(void);
 /* The lines of suite/inputs/NAME that are not empty or comments, each malloc'd; NULL-terminated. */
 char **read_list(const char *name);
 void free_list(char **lines);

@@ -49,7 +49,6 @@ static ck_status read_rng(const char *name, ck_rng_kind *rng, ck_err *err)
 static ck_status open_parts(ck_case *c, bool input_grad, ck_err *err)
 {
 	const ck_options *o = &c->cli->options;
-	int index = 0;
 	ck_rng_kind rng = CK_RNG_COUNTER;
 	ck_status status = read_settings(c->cli, input_grad, &c->settings, err);
 	if (status == CK_OK)
@@ -60,14 +59,16 @@ static ck_status open_parts(ck_case *c, bool input_grad, ck_err *err)
 	if (status == CK_OK)
 		status = ck_scaler_read(o, &c->scales, &c->scaler, err);
 	if (status == CK_OK)
-		status = ck_backend_find(o->text[CK_OPTION_device], &c->backend, &index, err);
+		status = ck_backend_find(o->text[CK_OPTION_device], &c->backend, &c->opened.index, err);
+	c->opened.threads = (int)o->whole[CK_OPTION_threads];
+	c->opened.tf32 = o->given[CK_OPTION_tf32];
+	c->opened.fast = o->given[CK_OPTION_fast];
 	if (status == CK_OK)
 		status = ck_model_build(&c->settings, c->backend->real, &c->graph, err);
 	if (status == CK_OK && o->given[CK_OPTION_data])
 		status = ck_batch_open(c->graph, o->text[CK_OPTION_data], c->seed, &c->batch, err);
 	if (status == CK_OK)
-		status = c->backend->open(&(ck_open_options){.index = index, .threads = (int)o->whole[CK_OPTION_threads]},
-					  &c->device, err);
+		status = c->backend->open(&c->opened, &c->device, err);
 	if (status == CK_OK)
 		status = ck_session_open(c->graph, c->backend, c->device, &c->session, err);
 	if (status == CK_OK && c->cli->command->takes & CK_TAKES(optimizer))
@@ -138,10 +139,13 @@ void ck_case_describe(const ck_case *c, ck_result *r)
 	r->device.name = ck_text("%s", o->text[CK_OPTION_device]);
 	r->device.description = ck_text("%s", c->backend->describe(c->device));
 	r->device.threads = c->backend->threads(c->device);
+	r->device.facts = ck_backend_facts(c->backend, c->device);
 	r->c.model = ck_text("%s", c->settings.model->name);
 	r->c.data = ck_text("%s", c->batch ? o->text[CK_OPTION_data] : "random");
 	r->c.amp = ck_text("%s", o->text[CK_OPTION_amp]);
 	r->c.rng = ck_text("%s", ck_rng_names[c->session->rng]);
+	r->c.tf32 = o->given[CK_OPTION_tf32];
+	r->c.fast = o->given[CK_OPTION_fast];
 	const ck_setting *table = c->settings.model->settings;
 	for (int i = 0; table[i].name; i++) {
 		ck_fact *f = ck_result_add_setting(r, table[i].name);

@@ -12,6 +12,7 @@ typedef struct ck_case {
 	ck_settings settings;
 	char *model; /* the model with every setting, as text that reads back */
 	const ck_backend *backend;
+	ck_open_options opened; /* how the device was */
 	ck_device *device;
 	ck_graph *graph;
 	ck_session *session;

@@ -216,24 +216,9 @@ static ck_status write_records(const faults_job *j, ck_err *err)
 	ck_status status = CK_OK;
 	if (o->given[CK_OPTION_out])
 		status = write_out(j, text, err);
-	if (status == CK_OK && o->given[CK_OPTION_json])
-		status = j->out == stderr
-			     ? ck_print(text, err)
-			     : ck_file_write(o->text[CK_OPTION_json], text, strlen(text), o->given[CK_OPTION_force], err);
+	if (status == CK_OK)
+		status = ck_outputs_write_json(j->cli, text, err);
 	free(text);
-	return status;
-}
-
-/* Refusals that would otherwise come after the work. */
-static ck_status check_places(const faults_job *j, ck_err *err)
-{
-	const ck_options *o = &j->cli->options;
-	const char *out = o->given[CK_OPTION_out] ? o->text[CK_OPTION_out] : NULL;
-	ck_status status = CK_OK;
-	if (o->given[CK_OPTION_json] && j->out != stderr)
-		status = ck_file_writable(o->text[CK_OPTION_json], o->given[CK_OPTION_force], out, err);
-	if (status == CK_OK && out)
-		status = ck_folder_writable(out, err);
 	return status;
 }
 
@@ -252,12 +237,16 @@ static void tell(const faults_job *j)
 static ck_status run(const ck_cli *cli, ck_err *err)
 {
 	const ck_options *o = &cli->options;
-	bool to_stdout = o->given[CK_OPTION_json] && strcmp(o->text[CK_OPTION_json], "-") == 0;
-	faults_job j = {.cli = cli, .progress = ck_progress_new(o->given[CK_OPTION_quiet]), .out = to_stdout ? stderr : stdout};
+	faults_job j = {.cli = cli, .progress = ck_progress_new(o->given[CK_OPTION_quiet]), .out = ck_outputs_to_people(cli)};
 	const char *const *models = cli->nsubjects ? cli->subjects : preset_models;
 	int n = cli->nsubjects ? cli->nsubjects : PRESETS;
+	if (o->given[CK_OPTION_fast])
+		return ck_fail(
+		    err, CK_USAGE,
+		    "faults with --fast: many faults are smaller than the noise of sums in any order, so that a miss would "
+		    "prove nothing; leave --fast out");
 	ck_interrupt_watch();
-	ck_status status = check_places(&j, err);
+	ck_status status = ck_outputs_check(cli, o->text[CK_OPTION_out], err);
 	for (int i = 0; i < n && status == CK_OK && !*ck_interrupted; i++)
 		status = try_model(&j, models[i], err);
 	ck_progress_clear(&j.progress);

@@ -6,15 +6,8 @@
 
 #include "harness/cli/interrupt.h"
 #include "harness/cli/outputs.h"
-#include "harness/record/file.h"
 #include "harness/record/units.h"
 #include "kernels/alloc.h"
-
-static bool json_to_stdout(const ck_cli *cli)
-{
-	const char *json = cli->options.text[CK_OPTION_json];
-	return json && strcmp(json, "-") == 0;
-}
 
 void ck_job_remark(const ck_job *j, const char *format, ...)
 {
@@ -29,22 +22,30 @@ void ck_job_remark(const ck_job *j, const char *format, ...)
 
 /* ---- what fits ----------------------------------------------------------------------------------------------------------- */
 
-/* Checking keeps four bytes on each line of 64 (harness/run/watch.c). */
-static size_t needed(const ck_program *p)
+/* Checking keeps four bytes on each line of 64 (harness/run/watch.c), in the host's memory. */
+static size_t needed(const ck_case *c, const ck_program *p)
 {
-	return p->layout.arena + p->layout.arena / 16;
+	return p->layout.arena + (c->backend->free_memory ? 0 : p->layout.arena / 16);
+}
+
+/* Bytes, of the device or the host; `limit`, fresh memory, says in words what leaves so many. */
+static size_t room_for_arenas(const ck_case *c, char **limit)
+{
+	const char *of_host;
+	size_t bytes = c->backend->free_memory ? c->backend->free_memory(c->device) : ck_memory_available(&of_host);
+	*limit = c->backend->free_memory ? ck_text("device %s:%d", c->backend->name, c->opened.index) : ck_text("%s", of_host);
+	return bytes;
 }
 
 /* Points for all plans; those that cannot fit are told and skipped. The first that fits is the baseline. */
 static ck_status add_points(ck_job *j, ck_err *err)
 {
-	const char *limit;
-	char need[CK_UNIT_TEXT], room[CK_UNIT_TEXT];
-	size_t available = ck_memory_available(&limit), least = SIZE_MAX, most = 0;
+	char *limit, need[CK_UNIT_TEXT], room[CK_UNIT_TEXT];
+	size_t available = room_for_arenas(&j->c, &limit), least = SIZE_MAX, most = 0;
 	for (int i = 0; i < j->plans.n; i++) {
 		const ck_plan_entry *e = &j->plans.at[i];
 		ck_point *p = ck_result_add_plan(j->result, e->name, e->segments, e->program);
-		size_t bytes = needed(e->program);
+		size_t bytes = needed(&j->c, e->program);
 		least = bytes < least ? bytes : least;
 		if (bytes <= available && most == 0) {
 			free(j->result->baseline);
@@ -58,10 +59,11 @@ static ck_status add_points(ck_job *j, ck_err *err)
 					      ck_bytes_text(available, room)));
 	}
 	if (most == 0)
-		return ck_fail(err, CK_MISSING,
-			       "no plan fits in memory: the smallest needs %s, but %s leaves %s; take a smaller batch or model",
-			       ck_bytes_text(least, need), limit, ck_bytes_text(available, room));
-	return ck_memory_open(j->c.session, most, &j->memory, err);
+		ck_fail(err, CK_MISSING,
+			"no plan fits in memory: the smallest needs %s, but %s leaves %s; take a smaller batch or model",
+			ck_bytes_text(least, need), limit, ck_bytes_text(available, room));
+	free(limit);
+	return most == 0 ? CK_MISSING : ck_memory_open(j->c.session, most, &j->memory, err);
 }
 
 static void tell_what_is_skipped(const ck_job *j)
@@ -74,19 +76,6 @@ static void tell_what_is_skipped(const ck_job *j)
 }
 
 /* ---- opening ------------------------------------------------------------------------------------------------------------- */
-
-/* Refusals that would otherwise come after the work. */
-static ck_status check_places(const ck_cli *cli, ck_err *err)
-{
-	const ck_options *o = &cli->options;
-	const char *out = cli->command->takes & CK_TAKES(out) ? ck_outputs_folder(o) : NULL;
-	ck_status status = CK_OK;
-	if (o->given[CK_OPTION_json] && !json_to_stdout(cli))
-		status = ck_file_writable(o->text[CK_OPTION_json], o->given[CK_OPTION_force], out, err);
-	if (status == CK_OK && out)
-		status = ck_folder_writable(out, err);
-	return status;
-}
 
 static ck_status choose_plans(ck_job *j, ck_err *err)
 {
@@ -136,7 +125,8 @@ static void tell_the_case(ck_job *j)
 static ck_status open_parts(ck_job *j, bool input_grad, ck_err *err)
 {
 	const ck_cli *cli = j->cli;
-	ck_status status = check_places(cli, err);
+	const char *folder = cli->command->takes & CK_TAKES(out) ? ck_outputs_folder(&cli->options) : NULL;
+	ck_status status = ck_outputs_check(cli, folder, err);
 	if (status == CK_OK)
 		status = ck_case_open(cli, input_grad, &j->c, err);
 	if (status == CK_OK)
@@ -158,7 +148,7 @@ static ck_status open_parts(ck_job *j, bool input_grad, ck_err *err)
 
 ck_status ck_job_open(const ck_cli *cli, bool input_grad, ck_job *j, ck_err *err)
 {
-	*j = (ck_job){.cli = cli, .out = json_to_stdout(cli) ? stderr : stdout};
+	*j = (ck_job){.cli = cli, .out = ck_outputs_to_people(cli)};
 	j->progress = ck_progress_new(cli->options.given[CK_OPTION_quiet]);
 	ck_interrupt_watch();
 	ck_status status = open_parts(j, input_grad, err);
@@ -174,14 +164,4 @@ void ck_job_close(ck_job *j)
 	ck_result_free(j->result);
 	ck_plans_free(&j->plans);
 	ck_case_close(&j->c);
-}
-
-ck_status ck_job_write_json(const ck_job *j, const char *text, ck_err *err)
-{
-	const ck_options *o = &j->cli->options;
-	if (!o->given[CK_OPTION_json])
-		return CK_OK;
-	if (json_to_stdout(j->cli))
-		return ck_print(text, err);
-	return ck_file_write(o->text[CK_OPTION_json], text, strlen(text), o->given[CK_OPTION_force], err);
 }

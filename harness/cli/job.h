@@ -31,7 +31,4 @@ void ck_job_remark(const ck_job *j, const char *format, ...) __attribute__((form
  * did not hold, with the first one's message; the points tell all. */
 ck_status ck_job_check(ck_job *j, ck_err *err);
 
-/* Writes the record, as text, to where --json says, if anywhere. */
-ck_status ck_job_write_json(const ck_job *j, const char *text, ck_err *err);
-
 #endif

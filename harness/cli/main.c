@@ -15,12 +15,12 @@
 #include "kernels/alloc.h"
 
 extern const ck_command ck_command_list, ck_command_parity, ck_command_sweep, ck_command_train, ck_command_plan,
-    ck_command_dump, ck_command_faults, ck_command_env, ck_command_peak;
+    ck_command_dump, ck_command_faults, ck_command_compare, ck_command_env, ck_command_peak;
 
 /* In the order of the help. */
 static const ck_command *const commands[] = {
-    &ck_command_list, &ck_command_parity, &ck_command_sweep, &ck_command_train, &ck_command_plan,
-    &ck_command_dump, &ck_command_faults, &ck_command_env,   &ck_command_peak,
+    &ck_command_list, &ck_command_parity, &ck_command_sweep,   &ck_command_train, &ck_command_plan,
+    &ck_command_dump, &ck_command_faults, &ck_command_compare, &ck_command_env,   &ck_command_peak,
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
@@ -121,8 +121,10 @@ static ck_status read_command(ck_cli *cli, ck_err *err)
 			status = read_subject(cli, cli->argv[i], err);
 	}
 	if (status == CK_OK && c->subject && c->subject[0] != '[' && !cli->subject)
-		return ck_fail(err, CK_USAGE, "%s needs a %s: ckbench %s %s (see 'ckbench list models')", c->name, c->subject,
-			       c->name, c->subject);
+		return strcmp(c->subject, "MODEL") == 0
+			   ? ck_fail(err, CK_USAGE, "%s needs a MODEL: ckbench %s MODEL (see 'ckbench list models')", c->name,
+				     c->name)
+			   : ck_fail(err, CK_USAGE, "%s needs %s (see 'ckbench %s --help')", c->name, c->subject, c->name);
 	return status;
 }
 

@@ -30,6 +30,9 @@
 	  "running generator whose state a plan saves and restores")                                                           \
 	X(dropout, "P", REAL, 0, 0.99, NULL, "the model's dropout, 0 to 0.99")                                                 \
 	X(data, "SET", TEXT, 0, 0, NULL, "digits, idx:IMAGES,LABELS or text:FILE instead of a batch of random numbers")        \
+	X(tf32, NULL, FLAG, 0, 0, NULL, "float32 products may round their operands to TF32, where the device has it")          \
+	X(fast, NULL, FLAG, 0, 0, NULL,                                                                                        \
+	  "sums in any order, where the device is faster so; parity is then judged against the noise floor")                   \
 	X(no_fusion, NULL, FLAG, 0, 0, NULL, "build the graph of plain ops, none fused")                                       \
 	X(seconds, "S", REAL, 0.01, 86400, "20", "time limit for measuring")                                                   \
 	X(rounds, "N", WHOLE, 1, 1000000, "3", "rounds that are measured in any case, each one step of every plan")            \
@@ -50,6 +53,7 @@
 	  "record. dump: the file")                                                                                            \
 	X(json, "FILE", TEXT, 0, 0, NULL, "write the record to FILE; - is the standard output")                                \
 	X(force, NULL, FLAG, 0, 0, NULL, "replace a file that is there")                                                       \
+	X(ceilings, NULL, FLAG, 0, 0, NULL, "measure what each device can do at most: products in each precision, and a copy") \
 	X(quiet, NULL, FLAG, 0, 0, NULL, "no progress and no remarks, only results and errors")
 
 typedef enum ck_option {
@@ -59,12 +63,14 @@ typedef enum ck_option {
 	    CK_OPTIONS
 } ck_option;
 
+_Static_assert(CK_OPTIONS <= 32, "an option is a bit of an unsigned");
+
 /* A set of options, as a command lists those that it takes: CK_TAKES(plans) | CK_TAKES(seed). */
 #define CK_TAKES(name) (1u << CK_OPTION_##name)
 /* What makes a case, for all commands that build a graph. */
 #define CK_TAKES_CASE                                                                                                          \
 	(CK_TAKES(device) | CK_TAKES(threads) | CK_TAKES(seed) | CK_TAKES(amp) | CK_TAKES(rng) | CK_TAKES(dropout) |           \
-	 CK_TAKES(data) | CK_TAKES(no_fusion))
+	 CK_TAKES(data) | CK_TAKES(tf32) | CK_TAKES(fast) | CK_TAKES(no_fusion))
 
 typedef struct ck_options {
 	bool given[CK_OPTIONS];

@@ -12,20 +12,40 @@ const char *ck_outputs_folder(const ck_options *o)
 	return o->given[CK_OPTION_out] ? o->text[CK_OPTION_out] : "ckbench-out";
 }
 
+static bool json_to_stdout(const ck_cli *cli)
+{
+	const char *json = cli->options.text[CK_OPTION_json];
+	return json && strcmp(json, "-") == 0;
+}
+
+FILE *ck_outputs_to_people(const ck_cli *cli)
+{
+	return json_to_stdout(cli) ? stderr : stdout;
+}
+
+ck_status ck_outputs_check(const ck_cli *cli, const char *folder, ck_err *err)
+{
+	const ck_options *o = &cli->options;
+	ck_status status = CK_OK;
+	if (o->given[CK_OPTION_json] && !json_to_stdout(cli))
+		status = ck_file_writable(o->text[CK_OPTION_json], o->given[CK_OPTION_force], folder, err);
+	return status == CK_OK && folder ? ck_folder_writable(folder, err) : status;
+}
+
+ck_status ck_outputs_write_json(const ck_cli *cli, const char *text, ck_err *err)
+{
+	const ck_options *o = &cli->options;
+	if (!o->given[CK_OPTION_json])
+		return CK_OK;
+	if (json_to_stdout(cli))
+		return ck_print(text, err);
+	return ck_file_write(o->text[CK_OPTION_json], text, strlen(text), o->given[CK_OPTION_force], err);
+}
+
 static char *in_folder(const char *folder, const char *name)
 {
 	size_t n = strlen(folder);
 	return ck_text("%s%s%s", folder, n && folder[n - 1] == '/' ? "" : "/", name);
-}
-
-/* "ckbench-out/sweep-resnet18": the command, and the model as the user called it. */
-static char *stem_of(const ck_job *j)
-{
-	const char *model = j->cli->subject;
-	char *name = ck_text("%s-%.*s", j->cli->command->name, (int)strcspn(model, ":"), model);
-	char *stem = in_folder(ck_outputs_folder(&j->cli->options), name);
-	free(name);
-	return stem;
 }
 
 static char *file_name(const char *stem, int number, const char *ending)
@@ -109,20 +129,30 @@ ck_status ck_outputs_write_record(const char *folder, const char *name, const ch
 	return status;
 }
 
-ck_status ck_outputs_write(const ck_job *j, const ck_output *o, ck_err *err)
+ck_status ck_outputs_write_as(const char *folder, const char *name, FILE *to, const ck_output *o, ck_err *err)
 {
-	char *stem = stem_of(j), *list = NULL;
+	char *stem = in_folder(folder, name), *list = NULL;
 	int number;
-	ck_status status = ck_folder_make(ck_outputs_folder(&j->cli->options), err);
+	ck_status status = ck_folder_make(folder, err);
 	if (status == CK_OK)
 		status = write_record(o->json, stem, &number, &list, err);
 	if (status == CK_OK) {
 		status = write_beside(stem, number, "tsv", o->tsv, strlen(o->tsv), &list, err);
 		if (status == CK_OK)
 			status = write_plots(o, stem, number, &list, err);
-		fprintf(j->out, "written: %s\n", list);
+		fprintf(to, "written: %s\n", list);
 	}
 	free(list);
 	free(stem);
+	return status;
+}
+
+/* "sweep-resnet18": the command, and the model as the user called it. */
+ck_status ck_outputs_write(const ck_job *j, const ck_output *o, ck_err *err)
+{
+	const char *model = j->cli->subject;
+	char *name = ck_text("%s-%.*s", j->cli->command->name, (int)strcspn(model, ":"), model);
+	ck_status status = ck_outputs_write_as(ck_outputs_folder(&j->cli->options), name, j->out, o, err);
+	free(name);
 	return status;
 }

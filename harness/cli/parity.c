@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/cli/job.h"
+#include "harness/cli/outputs.h"
 
 /* The gradient of the input is checked as well. But a schedule in a file is for the graph that training has, without it. */
 static bool wants_input_gradient(const ck_options *o)
@@ -20,7 +20,7 @@ static ck_status run(const ck_cli *cli, ck_err *err)
 	status = ck_job_check(&j, err);
 	ck_result_parity(j.result, j.out);
 	char *json = ck_result_json(j.result);
-	ck_status written = ck_job_write_json(&j, json, err);
+	ck_status written = ck_outputs_write_json(cli, json, err);
 	free(json);
 	ck_job_close(&j);
 	return status != CK_OK ? status : written;
@@ -40,7 +40,9 @@ const ck_command ck_command_parity = {
 	"checked. With --scaler the step's gradients are scaled and unscaled as in training; a step that overflows is "
 	"compared, too, and followed by the next at half the scale, until one does not. With a schedule from a file there is "
 	"no input gradient: such a schedule is for the graph "
-	"that training has.",
+	"that training has. With --fast a device need not give equal bits: plan none runs five times, and a plan whose tensors "
+	"differ from it by at most 4 times what these runs do, and 4 roundings, is within-noise; the random stream's position, "
+	"counters and the scaler's state must still be equal.",
     .takes = CK_TAKES_CASE | CK_TAKES(plans) | CK_TAKES(segments) | CK_TAKES(schedule) | CK_TAKES(scaler) | CK_TAKES(json) |
 	     CK_TAKES(force) | CK_TAKES(quiet),
     .run = run,

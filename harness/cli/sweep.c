@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/cli/ceilings.h"
 #include "harness/cli/complain.h"
 #include "harness/cli/interrupt.h"
 #include "harness/cli/outputs.h"
@@ -82,6 +83,35 @@ static ck_status measure(ck_job *j, ck_err *err)
 	return status;
 }
 
+/* ---- ceilings ------------------------------------------------------------------------------------------------------------- */
+
+/* Taken before the times and after them, and the larger kept: what the device can do, whatever disturbed one of them. */
+static void take_ceilings(ck_job *j)
+{
+	const ck_case *c = &j->c;
+	ck_ceiling_options o = ck_ceiling_choose(c->backend, c->device, &j->result->machine);
+	ck_precision p = ck_precision_of(c->backend->real, c->settings.options.low, c->opened.tf32);
+	ck_ceilings now;
+	if (*ck_interrupted)
+		return;
+	o.precisions = 1u << p | 1u << ck_precision_of(c->backend->real, CK_DTYPE_NONE, c->opened.tf32);
+	ck_progress_show(&j->progress, true, "measuring what the device can do");
+	ck_ceilings_take(c->backend, c->device, &o, &now);
+	ck_progress_clear(&j->progress);
+	j->result->ceilings.known = true;
+	j->result->ceilings.precision = p;
+	ck_ceilings_raise(&j->result->ceilings.at, &now);
+}
+
+static ck_status measure_between_ceilings(ck_job *j, ck_err *err)
+{
+	take_ceilings(j);
+	ck_status status = measure(j, err);
+	j->result->device.facts = ck_backend_facts(j->c.backend, j->c.device); /* while it is still warm */
+	take_ceilings(j);
+	return status;
+}
+
 /* ---- peaks --------------------------------------------------------------------------------------------------------------- */
 
 /* Our own memory goes first: it would take room from the children. */
@@ -137,7 +167,7 @@ static ck_status write_all(const ck_job *j, ck_status status, ck_err *err)
 {
 	char *json = ck_result_json(j->result), *tsv = ck_result_tsv(j->result);
 	status = first(status, ck_outputs_write(j, &(ck_output){json, tsv, j->result, plot}, err));
-	status = first(status, ck_job_write_json(j, json, err)); /* even after a full disk: it may go elsewhere */
+	status = first(status, ck_outputs_write_json(j->cli, json, err)); /* even after a full disk: it may go elsewhere */
 	free(json);
 	free(tsv);
 	return status;
@@ -146,7 +176,7 @@ static ck_status write_all(const ck_job *j, ck_status status, ck_err *err)
 static ck_status run_job(ck_job *j, ck_err *err)
 {
 	ck_status status = ck_job_check(j, err);
-	status = first(status, measure(j, err));
+	status = first(status, measure_between_ceilings(j, err));
 	measure_peaks(j);
 	ck_result_front(j->result);
 	ck_result_table(j->result, j->out);

@@ -94,7 +94,7 @@ static ck_status run_step(const ck_fault_subject *s, ck_faulty *f, ck_fault_verd
 	if (status != CK_OK)
 		return status;
 	ck_memory_init(&f->memory, &f->program->layout, s->seed, s->batch);
-	status = ck__outcome_take(f->program, &f->memory, s->seed, &hook, &o, &v->why);
+	status = ck__outcome_take(f->program, &f->memory, s->seed, &hook, NULL, &o, &v->why);
 	if (status == CK_OK)
 		judge_outcome(s, &o, v);
 	else

@@ -1,67 +1,18 @@
 /* The record as JSON text. Numbers that are not known are left out, so that no reader takes a 0 or a null for a figure. */
 #include <cjson/cJSON.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/record/digest.h"
 #include "harness/record/json.h"
+#include "harness/record/json_put.h"
 #include "harness/record/training.h"
 #include "kernels/alloc.h"
 
 static void *json_malloc(size_t bytes)
 {
 	return ck_alloc(bytes, 1);
-}
-
-/* In the fewest digits that read back to the same number; cJSON's own way may lose the last bit. */
-static cJSON *exact(double number)
-{
-	char text[32];
-	for (int digits = 15; digits <= 17; digits++) {
-		snprintf(text, sizeof text, "%.*g", digits, number);
-		if (strtod(text, NULL) == number)
-			break;
-	}
-	return cJSON_CreateRaw(text);
-}
-
-static void put_number(cJSON *to, const char *name, double number)
-{
-	if (isfinite(number))
-		cJSON_AddItemToObject(to, name, exact(number));
-}
-
-static void put_numbers(cJSON *to, const char *name, const double *numbers, int n)
-{
-	cJSON *list = cJSON_AddArrayToObject(to, name);
-	for (int i = 0; i < n; i++)
-		cJSON_AddItemToArray(list, exact(numbers[i]));
-}
-
-/* 0 means not known. */
-static void put_size(cJSON *to, const char *name, size_t bytes)
-{
-	if (bytes)
-		put_number(to, name, (double)bytes);
-}
-
-static void put_text(cJSON *to, const char *name, const char *text)
-{
-	if (text)
-		cJSON_AddStringToObject(to, name, text);
-}
-
-static void digest_text(ck_digest d, char text[33])
-{
-	snprintf(text, 33, "%016" PRIx64 "%016" PRIx64, d.hi, d.lo);
-}
-
-static void put_digest(cJSON *to, const char *name, ck_digest d)
-{
-	char text[33];
-	digest_text(d, text);
-	cJSON_AddStringToObject(to, name, text);
 }
 
 static void put_tool(cJSON *root, const ck_result *r)
@@ -74,16 +25,77 @@ static void put_tool(cJSON *root, const ck_result *r)
 	put_text(o, "argv", r->tool.argv);
 }
 
+/* 0 means not known, as of all facts but ECC. */
+static void put_known(cJSON *to, const char *name, double number)
+{
+	if (number != 0)
+		put_number(to, name, number);
+}
+
+static void put_known_text(cJSON *to, const char *name, const char *text)
+{
+	put_text(to, name, *text ? text : NULL);
+}
+
+/* An object that is left out while nothing is in it. */
+static void put_object(cJSON *to, const char *name, cJSON *o)
+{
+	if (o->child)
+		cJSON_AddItemToObject(to, name, o);
+	else
+		cJSON_Delete(o);
+}
+
+static void put_processors(cJSON *machine, const ck_processors *p)
+{
+	put_known(machine, "sockets", p->sockets);
+	put_known(machine, "physical_cores", p->cores);
+	put_known(machine, "numa_nodes", p->numa_nodes);
+	cJSON *caches = cJSON_CreateObject(), *frequency = cJSON_CreateObject();
+	for (int i = 0; i < CK_CACHES; i++) {
+		if (!p->cache[i].count)
+			continue;
+		cJSON *cache = cJSON_AddObjectToObject(caches, ck_cache_names[i]);
+		put_number(cache, "bytes", (double)p->cache[i].bytes);
+		put_number(cache, "count", p->cache[i].count);
+	}
+	put_object(machine, "caches", caches);
+	put_text(frequency, "governor", p->governor);
+	put_known(frequency, "now", p->frequency);
+	put_known(frequency, "min", p->frequency_min);
+	put_known(frequency, "max", p->frequency_max);
+	put_object(machine, "frequency", frequency);
+}
+
 static void put_machine(cJSON *root, const ck_machine *m)
 {
 	cJSON *o = cJSON_AddObjectToObject(root, "machine");
 	put_text(o, "cpu", m->cpu);
 	put_text(o, "isa", m->isa);
 	put_number(o, "cores", m->cores);
+	put_processors(o, &m->processors);
 	put_size(o, "memory", m->memory);
 	put_size(o, "memory_limit", m->memory_limit);
 	put_text(o, "os", m->os);
 	put_text(o, "kernel", m->kernel);
+}
+
+static void put_facts(cJSON *o, const ck_device_facts *f)
+{
+	put_known_text(o, "product", f->name);
+	put_known_text(o, "capability", f->capability);
+	put_known_text(o, "driver", f->driver);
+	put_known_text(o, "libraries", f->libraries);
+	put_size(o, "memory", f->memory);
+	put_known(o, "multiprocessors", f->multiprocessors);
+	put_known(o, "clock", f->clock);
+	put_known(o, "clock_max", f->clock_most);
+	put_known(o, "memory_clock", f->memory_clock);
+	put_known(o, "power_limit", f->power_limit);
+	if (f->ecc >= 0)
+		cJSON_AddBoolToObject(o, "ecc", f->ecc);
+	put_known_text(o, "throttle_reasons", f->power_state);
+	cJSON_AddBoolToObject(o, "tells_throttling", f->tells_throttling);
 }
 
 static void put_device(cJSON *root, const ck_result *r)
@@ -92,6 +104,7 @@ static void put_device(cJSON *root, const ck_result *r)
 	put_text(o, "name", r->device.name);
 	put_text(o, "description", r->device.description);
 	put_number(o, "threads", r->device.threads);
+	put_facts(o, &r->device.facts);
 }
 
 cJSON *ck__json_case(const ck_result *r)
@@ -105,6 +118,10 @@ cJSON *ck__json_case(const ck_result *r)
 	put_text(o, "data", r->c.data);
 	put_text(o, "amp", r->c.amp);
 	put_text(o, "rng", r->c.rng);
+	if (r->c.tf32)
+		cJSON_AddTrueToObject(o, "tf32");
+	if (r->c.fast)
+		cJSON_AddTrueToObject(o, "fast");
 	put_number(o, "seed", (double)r->c.seed);
 	put_number(o, "threads", r->device.threads);
 	put_number(o, "parameters", (double)r->c.parameters);
@@ -127,6 +144,31 @@ static void put_measuring(cJSON *root, const ck_result *r)
 	put_text(o, "end", r->measuring.end);
 }
 
+static void put_matmul(cJSON *to, const double *rates)
+{
+	cJSON *o = cJSON_CreateObject();
+	for (int i = 0; i < CK_PRECISIONS; i++)
+		put_known(o, ck_precision_names[i], rates[i]);
+	put_object(to, "matmul", o);
+}
+
+static void put_ceilings(cJSON *root, const ck_result *r)
+{
+	if (!r->ceilings.known)
+		return;
+	cJSON *o = cJSON_AddObjectToObject(root, "ceilings");
+	put_text(o, "precision", ck_precision_names[r->ceilings.precision]);
+	put_matmul(o, r->ceilings.at.matmul);
+	put_known(o, "copy", r->ceilings.at.copy);
+	const ck_datasheet *sheet = ck_datasheet_find(r->device.facts.name);
+	if (!sheet)
+		return;
+	o = cJSON_AddObjectToObject(root, "datasheet");
+	put_text(o, "source", sheet->source);
+	put_matmul(o, sheet->matmul);
+	put_known(o, "bandwidth", sheet->bandwidth);
+}
+
 static void put_forward_only(cJSON *root, const ck_result *r)
 {
 	if (!r->forward_only.known)
@@ -140,12 +182,28 @@ static void put_forward_only(cJSON *root, const ck_result *r)
 	put_digest(o, "digest", r->forward_only.digest);
 }
 
+static void put_noise(cJSON *parity, const ck_point *p)
+{
+	if (!p->noise.runs)
+		return;
+	cJSON *o = cJSON_AddObjectToObject(parity, "noise");
+	put_number(o, "runs", p->noise.runs);
+	if (!p->noise.tensor)
+		return;
+	put_text(o, "tensor", p->noise.tensor);
+	put_text(o, "norm", ck_norm_names[p->noise.norm]);
+	put_number(o, "floor", p->noise.floor);
+	put_number(o, "worst", p->noise.worst);
+	put_number(o, "allowed", p->noise.allowed);
+}
+
 static void put_parity(cJSON *point, const ck_point *p)
 {
 	if (!p->checked)
 		return;
 	cJSON *o = cJSON_AddObjectToObject(point, "parity");
 	put_text(o, "verdict", ck_verdict_names[p->verdict]);
+	put_noise(o, p);
 	put_number(o, "loss", p->loss);
 	if (p->scaled) {
 		cJSON *scaler = cJSON_AddObjectToObject(o, "scaler");
@@ -183,6 +241,22 @@ static void put_time(cJSON *point, const ck_point *p)
 	put_number(o, "min", p->time.min);
 	put_number(o, "mad", p->time.mad);
 	put_numbers(o, "samples", p->time.at, p->time.n);
+	cJSON *throttled = cJSON_CreateArray();
+	for (int i = 0; i < p->time.n && p->time.throttled; i++)
+		if (p->time.throttled[i])
+			cJSON_AddItemToArray(throttled, cJSON_CreateNumber(i));
+	put_object(o, "throttled", throttled);
+}
+
+static void put_utilisation(cJSON *point, const ck_result *r, const ck_point *p)
+{
+	const ck_utilisation u = ck_point_utilisation(r, p);
+	cJSON *o = cJSON_CreateObject();
+	put_number(o, "model", u.model);
+	put_number(o, "hardware", u.hardware);
+	put_number(o, "model_datasheet", u.model_datasheet);
+	put_number(o, "hardware_datasheet", u.hardware_datasheet);
+	put_object(point, "utilisation", o);
 }
 
 static void put_work(cJSON *point, const ck_result *r, const ck_point *p)
@@ -225,6 +299,7 @@ static cJSON *point_object(const ck_result *r, const ck_point *p)
 	put_time(o, p);
 	put_work(o, r, p);
 	put_random(o, r, p);
+	put_utilisation(o, r, p);
 	put_number(o, "overhead_time", ck_overhead_time(r, p));
 	put_number(o, "overhead_flops", ck_overhead_flops(r, p));
 	put_number(o, "saving", ck_saving(r, p));
@@ -232,12 +307,19 @@ static cJSON *point_object(const ck_result *r, const ck_point *p)
 	return o;
 }
 
-cJSON *ck__json_begin(const char *schema, const ck_result *r)
+cJSON *ck__json_root(const char *schema, const ck_result *r)
 {
 	cJSON_InitHooks(&(cJSON_Hooks){.malloc_fn = json_malloc, .free_fn = free});
 	cJSON *root = cJSON_CreateObject();
 	put_text(root, "schema", schema);
+	put_text(root, "digest", CK_NO_DIGEST);
 	put_tool(root, r);
+	return root;
+}
+
+cJSON *ck__json_begin(const char *schema, const ck_result *r)
+{
+	cJSON *root = ck__json_root(schema, r);
 	put_machine(root, &r->machine);
 	put_device(root, r);
 	return root;
@@ -248,6 +330,7 @@ char *ck__json_end(cJSON *root)
 	char *printed = cJSON_Print(root), *text = ck_text("%s\n", printed);
 	cJSON_free(printed);
 	cJSON_Delete(root);
+	ck_record_seal(text, strlen(text));
 	return text;
 }
 
@@ -258,6 +341,7 @@ char *ck_result_json(const ck_result *r)
 	put_text(root, "baseline", r->baseline);
 	put_forward_only(root, r);
 	put_measuring(root, r);
+	put_ceilings(root, r);
 	cJSON *points = cJSON_AddArrayToObject(root, "points");
 	for (int i = 0; i < r->npoints; i++)
 		cJSON_AddItemToArray(points, point_object(r, &r->points[i]));

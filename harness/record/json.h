@@ -6,10 +6,11 @@
 
 #include "harness/record/result.h"
 
-/* A record's root with schema, tool, machine and device in it. */
+/* A record's root with schema, room for its digest, and tool in it; and with machine and device as well. */
+cJSON *ck__json_root(const char *schema, const ck_result *r);
 cJSON *ck__json_begin(const char *schema, const ck_result *r);
 cJSON *ck__json_case(const ck_result *r);
-/* The text, ending with a newline, in fresh memory; frees the root. */
+/* The text with its digest, ending with a newline, in fresh memory; frees the root. */
 char *ck__json_end(cJSON *root);
 
 #endif

@@ -12,8 +12,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "harness/record/cgroup.h"
 #include "kernels/alloc.h"
+#include "kernels/cgroup.h"
 
 /* ---- the machine --------------------------------------------------------------------------------------------------------- */
 
@@ -62,6 +62,7 @@ void ck_machine_read(ck_machine *m)
 	m->os = or_unknown(ck_line_after("/etc/os-release", "PRETTY_NAME=", "\"\n"));
 	m->kernel = known ? ck_text("%s %s %s", u.sysname, u.release, u.machine) : or_unknown(NULL);
 	m->cores = usable_cores();
+	ck_processors_read(CK_PROCESSORS_ROOT, &m->processors);
 	m->memory = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
 	m->memory_limit = ck_cgroup_read().memory_limit;
 	struct rlimit space;
@@ -77,6 +78,7 @@ void ck_machine_free(ck_machine *m)
 	free(m->isa);
 	free(m->os);
 	free(m->kernel);
+	ck_processors_free(&m->processors);
 	*m = (ck_machine){0};
 }
 

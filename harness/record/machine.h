@@ -6,11 +6,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "harness/record/processors.h"
+
 typedef struct ck_machine { /* owned texts; ck_machine_free */
 	char *cpu;          /* model name */
 	char *isa;          /* vector extensions, narrow to wide: "sse4.2 avx2 avx512f" */
 	char *os, *kernel;
-	int cores;           /* that this process may use: affinity and cgroup */
+	int cores; /* that this process may use: affinity and cgroup */
+	ck_processors processors;
 	size_t memory;       /* bytes of main memory */
 	size_t memory_limit; /* bytes: the tightest of cgroup and ulimit -v; 0 where none is set */
 } ck_machine;

@@ -27,6 +27,7 @@ typedef struct figure {
 	const ck_point **at; /* those with a time, the front's first */
 	int n;
 	double memory_unit, time_unit; /* bytes, seconds */
+	const char *memory_name, *time_name;
 	double xmin, xmax, ymin, ymax; /* in these units */
 } figure;
 
@@ -45,6 +46,19 @@ static void collect(figure *f)
 				f->at[f->n++] = &f->r->points[i];
 }
 
+double ck__plot_memory_unit(double largest, const char **name)
+{
+	double unit = largest >= 10 * 0x1p30 ? 0x1p30 : largest >= 10 * 0x1p20 ? 0x1p20 : 0x1p10;
+	*name = unit == 0x1p30 ? "GiB" : unit == 0x1p20 ? "MiB" : "KiB";
+	return unit;
+}
+
+double ck__plot_time_unit(double longest, const char **name)
+{
+	*name = longest >= 10 ? "s" : "ms";
+	return longest >= 10 ? 1 : 1e-3;
+}
+
 static void choose_units(figure *f)
 {
 	size_t largest = 0;
@@ -53,8 +67,8 @@ static void choose_units(figure *f)
 		largest = f->at[i]->live_peak > largest ? f->at[i]->live_peak : largest;
 		longest = fmax(longest, f->at[i]->time.median);
 	}
-	f->memory_unit = largest >= (size_t)10 << 30 ? 0x1p30 : largest >= (size_t)10 << 20 ? 0x1p20 : 0x1p10;
-	f->time_unit = longest >= 10 ? 1 : 1e-3;
+	f->memory_unit = ck__plot_memory_unit((double)largest, &f->memory_name);
+	f->time_unit = ck__plot_time_unit(longest, &f->time_name);
 }
 
 /* Room for all points and, as far as that does not squash them, for the bars of their intervals. */
@@ -125,8 +139,7 @@ static void put_variables(const figure *f, FILE *to, const char *ending)
 	const ck_point *base = ck_result_find(r, r->baseline);
 	ck__plot_heading(to, r, ending);
 	ck__plot_quoted(to, "baseline", r->baseline);
-	fprintf(to, "memory_unit = '%s'\n", f->memory_unit == 0x1p30 ? "GiB" : f->memory_unit == 0x1p20 ? "MiB" : "KiB");
-	fprintf(to, "time_unit = '%s'\n", f->time_unit == 1 ? "s" : "ms");
+	fprintf(to, "memory_unit = '%s'\ntime_unit = '%s'\n", f->memory_name, f->time_name);
 	fprintf(to, "xmin = %.10g\nxmax = %.10g\nymin = %.10g\nymax = %.10g\n", f->xmin, f->xmax, f->ymin, f->ymax);
 	fprintf(to, "base = %.10g\n", base && base->time.n ? base->time.median / f->time_unit : 0.0);
 }
@@ -196,8 +209,7 @@ static void put_front(const figure *f, FILE *to)
 	free(front);
 }
 
-/* A point's name in the plot: its knob, or its planner where there is none. The colour tells the rest. */
-static const char *short_name(const ck_point *p)
+const char *ck__plot_name(const ck_point *p)
 {
 	const char *colon = strchr(p->plan, ':');
 	return strncmp(p->plan, "schedule:", 9) == 0 ? NULL : colon ? colon + 1 : p->plan;
@@ -219,7 +231,7 @@ static void put_labels(const figure *f, FILE *to)
 				     .y = (p->time.median / f->time_unit - f->ymin) * up,
 				     .low = (p->time.ci_low / f->time_unit - f->ymin) * up,
 				     .high = (p->time.ci_high / f->time_unit - f->ymin) * up,
-				     .text = is_named(f, p) ? short_name(p) : NULL};
+				     .text = is_named(f, p) ? ck__plot_name(p) : NULL};
 	}
 	ck_labels_place(marks, f->n, AREA_WIDTH, AREA_HEIGHT);
 	for (int i = 0; i < f->n; i++) {

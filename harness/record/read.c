@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/record/digest.h"
 #include "harness/record/result.h"
 #include "kernels/alloc.h"
 #include "kernels/number.h"
@@ -84,7 +85,31 @@ static bool has(const cJSON *from, const char *field)
 	return cJSON_GetObjectItemCaseSensitive(from, field) != NULL;
 }
 
-/* 0 when it is not there: not known. */
+static bool bool_in(reader *r, const cJSON *from, const char *field)
+{
+	const cJSON *b = cJSON_GetObjectItemCaseSensitive(from, field);
+	if (!cJSON_IsBool(b))
+		wrong(r, field, b ? "is neither true nor false" : "is missing");
+	return cJSON_IsTrue(b);
+}
+
+/* false when it is not there. */
+static bool flag_in(reader *r, const cJSON *from, const char *field)
+{
+	return has(from, field) && bool_in(r, from, field);
+}
+
+/* 0 and "" when it is not there: not known. */
+static double known_number_in(reader *r, const cJSON *from, const char *field)
+{
+	return has(from, field) ? number_in(r, from, field) : 0;
+}
+
+static int known_int_in(reader *r, const cJSON *from, const char *field)
+{
+	return has(from, field) ? int_in(r, from, field) : 0;
+}
+
 static size_t known_size_in(reader *r, const cJSON *from, const char *field)
 {
 	return has(from, field) ? size_in(r, from, field) : 0;
@@ -129,6 +154,40 @@ static void read_tool(reader *r, const cJSON *root, ck_result *to)
 	enter(r, "%s", "");
 }
 
+static void read_caches(reader *r, const cJSON *machine, ck_processors *p)
+{
+	if (!has(machine, "caches"))
+		return;
+	const cJSON *caches = object_in(r, machine, "caches");
+	for (int i = 0; i < CK_CACHES; i++) {
+		enter(r, "machine.caches.");
+		if (!has(caches, ck_cache_names[i]))
+			continue;
+		const cJSON *cache = object_in(r, caches, ck_cache_names[i]);
+		enter(r, "machine.caches.%s.", ck_cache_names[i]);
+		p->cache[i].bytes = size_in(r, cache, "bytes");
+		p->cache[i].count = int_in(r, cache, "count");
+	}
+	enter(r, "machine.");
+}
+
+static void read_processors(reader *r, const cJSON *machine, ck_processors *p)
+{
+	p->sockets = known_int_in(r, machine, "sockets");
+	p->cores = known_int_in(r, machine, "physical_cores");
+	p->numa_nodes = known_int_in(r, machine, "numa_nodes");
+	read_caches(r, machine, p);
+	if (!has(machine, "frequency"))
+		return;
+	const cJSON *o = object_in(r, machine, "frequency");
+	enter(r, "machine.frequency.");
+	p->governor = has(o, "governor") ? text_in(r, o, "governor") : NULL;
+	p->frequency = known_number_in(r, o, "now");
+	p->frequency_min = known_number_in(r, o, "min");
+	p->frequency_max = known_number_in(r, o, "max");
+	enter(r, "machine.");
+}
+
 static void read_machine(reader *r, const cJSON *root, ck_machine *m)
 {
 	const cJSON *o = object_in(r, root, "machine");
@@ -138,9 +197,35 @@ static void read_machine(reader *r, const cJSON *root, ck_machine *m)
 	m->os = text_in(r, o, "os");
 	m->kernel = text_in(r, o, "kernel");
 	m->cores = int_in(r, o, "cores");
+	read_processors(r, o, &m->processors);
 	m->memory = size_in(r, o, "memory");
 	m->memory_limit = known_size_in(r, o, "memory_limit");
 	enter(r, "%s", "");
+}
+
+/* Facts are cut where a text is too long for them. */
+static void known_text_in(reader *r, const cJSON *from, const char *field, char to[CK_FACT_TEXT])
+{
+	char *text = has(from, field) ? text_in(r, from, field) : ck_text("%s", "");
+	snprintf(to, CK_FACT_TEXT, "%s", text);
+	free(text);
+}
+
+static void read_facts(reader *r, const cJSON *o, ck_device_facts *f)
+{
+	known_text_in(r, o, "product", f->name);
+	known_text_in(r, o, "capability", f->capability);
+	known_text_in(r, o, "driver", f->driver);
+	known_text_in(r, o, "libraries", f->libraries);
+	known_text_in(r, o, "throttle_reasons", f->power_state);
+	f->memory = known_size_in(r, o, "memory");
+	f->multiprocessors = known_int_in(r, o, "multiprocessors");
+	f->clock = known_number_in(r, o, "clock");
+	f->clock_most = known_number_in(r, o, "clock_max");
+	f->memory_clock = known_number_in(r, o, "memory_clock");
+	f->power_limit = known_number_in(r, o, "power_limit");
+	f->ecc = has(o, "ecc") ? bool_in(r, o, "ecc") : -1;
+	f->tells_throttling = has(o, "tells_throttling") && bool_in(r, o, "tells_throttling");
 }
 
 static void read_device(reader *r, const cJSON *root, ck_result *to)
@@ -150,14 +235,15 @@ static void read_device(reader *r, const cJSON *root, ck_result *to)
 	to->device.name = text_in(r, o, "name");
 	to->device.description = text_in(r, o, "description");
 	to->device.threads = int_in(r, o, "threads");
+	read_facts(r, o, &to->device.facts);
 	enter(r, "%s", "");
 }
 
 /* What a case holds beside the model's settings. */
 static bool is_setting(const char *name)
 {
-	static const char *const others[] = {"model",      "data",   "amp", "rng",   "seed", "threads",
-					     "parameters", "stages", "ops", "graph", "line"};
+	static const char *const others[] = {"model",   "data",       "amp",    "rng", "tf32",  "fast", "seed",
+					     "threads", "parameters", "stages", "ops", "graph", "line"};
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
 		if (strcmp(name, others[i]) == 0)
 			return false;
@@ -172,6 +258,8 @@ static void read_case(reader *r, const cJSON *root, ck_result *to)
 	to->c.data = text_in(r, o, "data");
 	to->c.amp = text_in(r, o, "amp");
 	to->c.rng = has(o, "rng") ? text_in(r, o, "rng") : NULL;
+	to->c.tf32 = flag_in(r, o, "tf32");
+	to->c.fast = flag_in(r, o, "fast");
 	to->c.line = text_in(r, o, "line");
 	to->c.seed = (int64_t)size_in(r, o, "seed");
 	to->c.parameters = (int64_t)size_in(r, o, "parameters");
@@ -202,6 +290,25 @@ static void read_measuring(reader *r, const cJSON *root, ck_result *to)
 	to->measuring.rounds = int_in(r, o, "rounds");
 	to->measuring.seconds = number_in(r, o, "seconds");
 	to->measuring.end = text_in(r, o, "end");
+	enter(r, "%s", "");
+}
+
+/* The names that the data sheet has are looked up anew: they are no part of what is read. */
+static void read_ceilings(reader *r, const cJSON *root, ck_result *to)
+{
+	to->ceilings.known = has(root, "ceilings");
+	if (!to->ceilings.known)
+		return;
+	const cJSON *o = object_in(r, root, "ceilings");
+	enter(r, "ceilings.");
+	to->ceilings.precision = (ck_precision)word_in(r, o, "precision", ck_precision_names, CK_PRECISIONS);
+	to->ceilings.at.copy = known_number_in(r, o, "copy");
+	if (has(o, "matmul")) {
+		const cJSON *matmul = object_in(r, o, "matmul");
+		enter(r, "ceilings.matmul.");
+		for (int i = 0; i < CK_PRECISIONS; i++)
+			to->ceilings.at.matmul[i] = known_number_in(r, matmul, ck_precision_names[i]);
+	}
 	enter(r, "%s", "");
 }
 
@@ -236,6 +343,24 @@ static void read_forward_only(reader *r, const cJSON *root, ck_result *to)
 	enter(r, "%s", "");
 }
 
+/* Left out where bits were compared; all but the runs where none differs. */
+static void read_noise(reader *r, const cJSON *parity, int i, ck_point *p)
+{
+	if (!has(parity, "noise"))
+		return;
+	const cJSON *o = object_in(r, parity, "noise");
+	enter(r, "points[%d].parity.noise.", i);
+	p->noise.runs = int_in(r, o, "runs");
+	if (has(o, "tensor")) {
+		p->noise.tensor = text_in(r, o, "tensor");
+		p->noise.norm = (ck_norm)word_in(r, o, "norm", ck_norm_names, CK_NORMS);
+		p->noise.floor = number_in(r, o, "floor");
+		p->noise.worst = has(o, "worst") ? number_in(r, o, "worst") : NAN;
+		p->noise.allowed = number_in(r, o, "allowed");
+	}
+	enter(r, "points[%d].parity.", i);
+}
+
 static void read_parity(reader *r, const cJSON *point, int i, ck_point *p)
 {
 	p->checked = has(point, "parity");
@@ -244,6 +369,7 @@ static void read_parity(reader *r, const cJSON *point, int i, ck_point *p)
 	const cJSON *o = object_in(r, point, "parity");
 	enter(r, "points[%d].parity.", i);
 	p->verdict = (ck_verdict)word_in(r, o, "verdict", ck_verdict_names, CK_VERDICTS);
+	read_noise(r, o, i, p);
 	p->loss = has(o, "loss") ? number_in(r, o, "loss") : NAN;
 	p->scaled = has(o, "scaler");
 	if (p->scaled) {
@@ -281,6 +407,24 @@ static void read_memory(reader *r, const cJSON *point, int i, ck_point *p)
 	}
 }
 
+static void read_throttled(reader *r, const cJSON *time, ck_samples *s)
+{
+	const cJSON *list = cJSON_GetObjectItemCaseSensitive(time, "throttled"), *at;
+	if (!list)
+		return;
+	if (!cJSON_IsArray(list))
+		wrong(r, "throttled", "is no list of places");
+	s->throttled = ck_alloc((size_t)s->n, sizeof *s->throttled);
+	cJSON_ArrayForEach(at, list)
+	{
+		double i = cJSON_IsNumber(at) ? at->valuedouble : -1;
+		if (i >= 0 && i < s->n && i == floor(i))
+			s->throttled[(int)i] = true;
+		else
+			wrong(r, "throttled", "holds what is no place of a sample");
+	}
+}
+
 static void read_time(reader *r, const cJSON *point, int i, ck_point *p)
 {
 	enter(r, "points[%d].", i);
@@ -301,6 +445,7 @@ static void read_time(reader *r, const cJSON *point, int i, ck_point *p)
 			wrong(r, "samples", "holds what is no time");
 		p->time.at[p->time.n++] = s->valuedouble;
 	}
+	read_throttled(r, cJSON_GetObjectItemCaseSensitive(point, "time"), &p->time);
 	ck_samples_summarise(&p->time);
 }
 
@@ -351,12 +496,25 @@ static void read_root(reader *r, const cJSON *root, ck_result *to)
 	to->baseline = text_in(r, root, "baseline");
 	read_forward_only(r, root, to);
 	read_measuring(r, root, to);
+	read_ceilings(r, root, to);
 	const cJSON *points = cJSON_GetObjectItemCaseSensitive(root, "points"), *point;
 	if (!cJSON_IsArray(points))
 		wrong(r, "points", "is no list");
 	int i = 0;
 	cJSON_ArrayForEach(point, points) read_point(r, point, i++, to);
 	ck_result_front(to);
+}
+
+/* What was cut or spoiled is told as such before; here is what reads well and yet is not what was written. */
+static void read_digest(reader *r, const cJSON *root, const char *text, size_t bytes, ck_result *to)
+{
+	if (!has(root, "digest"))
+		return;
+	to->sealed = ck_record_is_sealed(text, bytes, &to->digest);
+	if (!to->sealed)
+		r->status = ck_fail(r->err, CK_USAGE,
+				    "%s was edited: its content does not fit its \"digest\"; give the file as ckbench wrote it",
+				    r->source);
 }
 
 /* Where the text stops being JSON: its line, which for a file cut short is the last. */
@@ -387,6 +545,7 @@ ck_status ck_result_read(const char *text, size_t bytes, const char *source, ck_
 	} else {
 		*result = ck_alloc(1, sizeof **result);
 		read_root(&r, root, *result);
+		read_digest(&r, root, text, bytes, *result);
 	}
 	cJSON_Delete(root);
 	if (r.status != CK_OK) {

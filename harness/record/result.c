@@ -20,6 +20,7 @@ ck_result *ck_result_new(int argc, char *const *argv)
 	r->tool.argv = ck_shell_line(argc, (const char *const *)argv);
 	ck_machine_read(&r->machine);
 	r->baseline = ck_text("none");
+	r->device.facts.ecc = -1;
 	return r;
 }
 
@@ -30,6 +31,7 @@ static void point_free(ck_point *p)
 	for (int i = 0; i < p->nzero_gradients; i++)
 		free(p->zero_gradients[i]);
 	free(p->zero_gradients);
+	free(p->noise.tensor);
 	ck_samples_free(&p->time);
 }
 
@@ -130,6 +132,22 @@ double ck_saving(const ck_result *r, const ck_point *p)
 {
 	const ck_point *base = ck_result_find(r, "none");
 	return base ? 1 - ratio(peak_of(p), peak_of(base)) : NAN;
+}
+
+ck_utilisation ck_point_utilisation(const ck_result *r, const ck_point *p)
+{
+	ck_utilisation u = {NAN, NAN, NAN, NAN};
+	if (!p->time.n || !r->ceilings.known)
+		return u;
+	const ck_datasheet *sheet = ck_datasheet_find(r->device.facts.name);
+	double measured = r->ceilings.at.matmul[r->ceilings.precision],
+	       promised = sheet ? sheet->matmul[r->ceilings.precision] : 0;
+	double model = ratio(r->c.model_flops, p->time.median), hardware = ratio(p->executed_flops, p->time.median);
+	u.model = ratio(model, measured);
+	u.hardware = ratio(hardware, measured);
+	u.model_datasheet = ratio(model, promised);
+	u.hardware_datasheet = ratio(hardware, promised);
+	return u;
 }
 
 static bool beats(const ck_point *a, const ck_point *b)

@@ -10,9 +10,10 @@
 
 #include <stdio.h>
 
+#include "harness/record/datasheet.h"
 #include "harness/record/machine.h"
 #include "harness/run/measure.h"
-#include "harness/run/parity.h"
+#include "harness/run/noise.h"
 
 #define CK_RESULT_SCHEMA "ckbench-result/1"
 
@@ -36,6 +37,12 @@ typedef struct ck_point {
 	ck_verdict verdict;
 	char **zero_gradients; /* names of the values whose gradient is zero in every element: their equality proves nothing */
 	int nzero_gradients, zero_capacity;
+	struct {
+		int runs;     /* of the baseline that were compared with; 0: bits were */
+		char *tensor; /* that came closest to what it is allowed, or is farthest beyond; NULL: none differs */
+		ck_norm norm;
+		double floor, worst, allowed; /* of that tensor, parts of its norm: the runs', this plan's, the most */
+	} noise;
 	double loss;
 	bool scaled;  /* there was a scaler: */
 	double scale; /* of the last step's loss gradient */
@@ -70,10 +77,12 @@ typedef struct ck_result {
 	struct {
 		char *name, *description;
 		int threads;
+		ck_device_facts facts;
 	} device;
 	struct {
 		char *model, *data, *amp, *rng,
-		    *line; /* rng: NULL: not known. line: the case as a command that runs it again */
+		    *line;       /* rng: NULL: not known. line: the case as a command that runs it again */
+		bool tf32, fast; /* how the device was opened */
 		ck_fact *settings;
 		int nsettings, capacity;
 		int64_t seed, parameters;
@@ -88,12 +97,19 @@ typedef struct ck_result {
 		int recomputed_ops;
 		ck_digest digest; /* of kind "forward" */
 	} forward_only;           /* a pass without any backward, as validation runs it */
+	bool sealed;              /* read from a text that has its own digest; older ones have none */
+	ck_digest digest;         /* if so */
 	char *baseline;           /* the plan that parity and overhead refer to: none, or the first that fits in memory */
 	struct {
 		int rounds; /* 0: nothing was timed */
 		double seconds;
 		char *end; /* why it ended: a name of ck_measure_end_names; NULL when nothing was timed */
 	} measuring;
+	struct {
+		bool known;             /* it was tried to measure them */
+		ck_precision precision; /* of the case's products */
+		ck_ceilings at;
+	} ceilings;
 	ck_point *points;
 	int npoints, capacity;
 } ck_result;
@@ -118,6 +134,14 @@ double ck_overhead_time(const ck_result *r, const ck_point *p);  /* step time ov
 double ck_overhead_flops(const ck_result *r, const ck_point *p); /* executed FLOPs over the model's own */
 double ck_saving(const ck_result *r, const ck_point *p); /* 1 - live peak over that of plan none (predicted, if not run) */
 
+/* FLOPs a second over what the device can do at most in the case's precision: as it was measured, and as its data sheet has it.
+ * The model's own FLOPs, without recomputes, and all that were executed. NAN where a side is not known. */
+typedef struct ck_utilisation {
+	double model, hardware;
+	double model_datasheet, hardware_datasheet;
+} ck_utilisation;
+ck_utilisation ck_point_utilisation(const ck_result *r, const ck_point *p);
+
 /* Marks the points on the front: ok, measured, and no other such point has both a live peak and a median that are at most as
  * high, one of them lower. */
 void ck_result_front(ck_result *r);
@@ -125,8 +149,8 @@ void ck_result_front(ck_result *r);
 /* ---- forms --------------------------------------------------------------------------------------------------------------- */
 
 char *ck_result_json(const ck_result *r); /* fresh text, ends with a newline */
-/* Reads the text of a record, which a 0 ends after `bytes`. Refuses what is no such record, or only a part of one, naming
- * `source` and the field (CK_USAGE). Derived figures (overheads, saving, front) are worked out anew. */
+/* Reads the text of a record, which a 0 ends after `bytes`. Refuses what is no such record, or only a part of one, or was changed
+ * since, naming `source` and the field (CK_USAGE). Derived figures (overheads, saving, front) are worked out anew. */
 ck_status ck_result_read(const char *text, size_t bytes, const char *source, ck_result **r, ck_err *err);
 
 char *ck_result_tsv(const ck_result *r);             /* fresh text: a head line, then a line per point */

@@ -23,14 +23,9 @@ static void add_excess(ck_columns *c, double ratio)
 
 static void add_time(ck_columns *c, const ck_samples *s)
 {
-	char median[CK_UNIT_TEXT], low[CK_UNIT_TEXT], high[CK_UNIT_TEXT];
-	if (!s->n) {
-		ck_columns_add(c, "%s", "");
-		ck_columns_add(c, "%s", "");
-		return;
-	}
-	ck_columns_add(c, "%s", ck_seconds_text(s->median, median));
-	ck_columns_add(c, "%s .. %s", ck_seconds_text(s->ci_low, low), ck_seconds_text(s->ci_high, high));
+	char text[CK_UNIT_TEXT];
+	ck_columns_add(c, "%s", s->n ? ck_seconds_text(s->median, text) : "");
+	ck_columns_add(c, "%s", s->n ? ck_seconds_range(s->ci_low, s->ci_high, s->median, text) : "");
 }
 
 /* "bitwise" where all is well, else what became of the point. */
@@ -45,7 +40,7 @@ static void print_zero_gradients(const ck_result *r, FILE *to)
 {
 	enum { MOST = 6 };
 	const ck_point *p = ck_result_find(r, r->baseline);
-	int n = p && p->verdict == CK_BITWISE ? p->nzero_gradients : 0;
+	int n = p && ck_verdict_passed(p->verdict) ? p->nzero_gradients : 0;
 	if (n == 0)
 		return;
 	fprintf(to, "warning: %d gradient%s zero in every element, so that %s equality proves nothing: ", n,
@@ -107,17 +102,89 @@ static void print_forward_only(const ck_result *r, FILE *to)
 		return;
 	fprintf(to, "forward only: live peak %s, %d ops recomputed, loss and state ",
 		ck_bytes_text(r->forward_only.live_peak, peak), r->forward_only.recomputed_ops);
-	if (r->forward_only.verdict == CK_BITWISE)
-		fprintf(to, "as after the forward of plan %s\n", r->baseline);
+	if (ck_verdict_passed(r->forward_only.verdict))
+		fprintf(to, "%sas after the forward of plan %s\n", r->forward_only.verdict == CK_BITWISE ? "" : "within noise ",
+			r->baseline);
 	else
 		fprintf(to, "DIFFER from those after the forward of plan %s\n", r->baseline);
 }
 
+/* What a comparison that was not of bits was one with. */
+static void print_noise(const ck_result *r, FILE *to)
+{
+	const ck_point *worst = NULL;
+	int runs = 0;
+	for (int i = 0; i < r->npoints; i++) {
+		const ck_point *p = &r->points[i];
+		runs = p->noise.runs ? p->noise.runs : runs;
+		if (p->verdict != CK_WITHIN_NOISE || !p->checked)
+			continue;
+		if (!worst || p->noise.worst / p->noise.allowed > worst->noise.worst / worst->noise.allowed)
+			worst = p;
+	}
+	if (!runs)
+		return;
+	fprintf(to,
+		"noise: what %d runs of plan %s differ by; within it: no tensor differs by more than %d times that and %d "
+		"roundings\n",
+		runs, r->baseline, CK_NOISE_FLOORS, CK_NOISE_ROUNDINGS);
+	if (worst)
+		fprintf(to, "closest to that: %s of plan %s, %.3g in norm %s; the runs %.3g, allowed %.3g\n",
+			worst->noise.tensor, worst->plan, worst->noise.worst, ck_norm_names[worst->noise.norm],
+			worst->noise.floor, worst->noise.allowed);
+}
+
+/* Of the measured ceiling. */
+static void add_utilisation(ck_columns *c, const ck_result *r, const ck_point *p)
+{
+	const ck_utilisation u = ck_point_utilisation(r, p);
+	if (isnan(u.model))
+		ck_columns_add(c, "%s", "");
+	else
+		ck_columns_add(c, "%.1f/%.1f", 100 * u.model, 100 * u.hardware);
+}
+
+/* What MFU and HFU are shares of; and, where there is a data sheet, what plan none makes of it. */
+static void tell_ceilings(const ck_result *r, FILE *to)
+{
+	char flops[CK_UNIT_TEXT], bytes[CK_UNIT_TEXT];
+	const char *precision = ck_precision_names[r->ceilings.precision];
+	const ck_datasheet *sheet = ck_datasheet_find(r->device.facts.name);
+	double measured = r->ceilings.at.matmul[r->ceilings.precision];
+	if (!r->ceilings.known || !(measured > 0))
+		return;
+	fprintf(to, "MFU, HFU: model and executed FLOPs, of the %sFLOP/s at which products in %s were measured",
+		ck_count_text(measured, flops), precision);
+	if (r->ceilings.at.copy > 0)
+		fprintf(to, "; a copy: %sB/s", ck_count_text(r->ceilings.at.copy, bytes));
+	fputc('\n', to);
+	const ck_point *base = ck_result_find(r, r->baseline);
+	double share = base ? ck_point_utilisation(r, base).model_datasheet : NAN;
+	if (!isnan(share))
+		fprintf(to, "of the %sFLOP/s that the data sheet promises, plan %s makes %.1f %%\n",
+			ck_count_text(sheet->matmul[r->ceilings.precision], flops), r->baseline, 100 * share);
+}
+
+/* How many samples were throttled, plan by plan. */
+static void tell_throttling(const ck_result *r, FILE *to)
+{
+	int told = 0;
+	for (int i = 0; i < r->npoints; i++) {
+		int throttled = ck_samples_throttled(&r->points[i].time);
+		if (!throttled)
+			continue;
+		fprintf(to, "%s%d of %d samples of %s", told++ ? ", " : "warning: the device slowed itself down in ", throttled,
+			r->points[i].time.n, r->points[i].plan);
+	}
+	if (told)
+		fputs("; they count in the medians like all others\n", to);
+}
+
 void ck_result_table(const ck_result *r, FILE *to)
 {
-	static const char *const heads[] = {"<",         "<plan",         ">segments",  ">live peak",     ">saving",
-					    ">arena",    ">process peak", ">step time", ">95 % interval", ">overhead",
-					    ">in FLOPs", ">rng states",   ">restores",  "<  parity"};
+	static const char *const heads[] = {"<",         "<plan",      ">segs",       ">live peak",     ">saving",
+					    ">arena",    ">process",   ">step",       ">95 % interval", ">overhead",
+					    ">in FLOPs", ">MFU/HFU %", ">rng states", ">restores",      "<parity"};
 	ck_columns c = ck_columns_new(sizeof heads / sizeof *heads, heads);
 	bool any_front = false;
 	for (int i = 0; i < r->npoints; i++) {
@@ -133,9 +200,10 @@ void ck_result_table(const ck_result *r, FILE *to)
 		add_time(&c, &p->time);
 		add_excess(&c, ck_overhead_time(r, p));
 		add_excess(&c, ck_overhead_flops(r, p));
+		add_utilisation(&c, r, p);
 		add_random(&c, r, p);
 		bool known = p->checked || p->status != CK_POINT_OK;
-		ck_columns_add(&c, "%s%s", known ? "  " : "", known ? standing(p) : "");
+		ck_columns_add(&c, "%s", known ? standing(p) : "");
 	}
 	ck_columns_print(&c, "", to);
 	ck_columns_free(&c);
@@ -143,9 +211,12 @@ void ck_result_table(const ck_result *r, FILE *to)
 		fputs("* on the front: no other plan is at least as good in both peak and time and better in one\n", to);
 	if (strcmp(r->baseline, "none") != 0)
 		fprintf(to, "overhead in time is over plan %s, since none was not run\n", r->baseline);
+	tell_ceilings(r, to);
+	tell_throttling(r, to);
 	print_zero_gradients(r, to);
 	tell_random(r, to);
 	print_forward_only(r, to);
+	print_noise(r, to);
 	print_reasons(r, to);
 }
 
@@ -179,9 +250,10 @@ void ck_result_parity(const ck_result *r, FILE *to)
 		add_loss(&c, p);
 		for (int k = 0; k < CK_DIGEST_KINDS; k++) {
 			bool both = base && p->has_digest[k] && base->has_digest[k];
+			const char *other = p->verdict == CK_WITHIN_NOISE ? "noise" : "DIFFERS";
 			ck_columns_add(&c, "%s",
 				       !both                                                          ? ""
-				       : memcmp(&p->digest[k], &base->digest[k], sizeof p->digest[k]) ? "DIFFERS"
+				       : memcmp(&p->digest[k], &base->digest[k], sizeof p->digest[k]) ? other
 												      : "same");
 		}
 		add_random(&c, r, p);
@@ -192,6 +264,7 @@ void ck_result_parity(const ck_result *r, FILE *to)
 	print_zero_gradients(r, to);
 	tell_random(r, to);
 	print_forward_only(r, to);
+	print_noise(r, to);
 	if (base && base->scaled)
 		print_scale(base, to);
 	print_reasons(r, to);

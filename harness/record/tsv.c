@@ -44,10 +44,16 @@ static void put_point(FILE *to, const ck_result *r, const ck_point *p)
 	put(to, p->executed_flops);
 	fprintf(to, "\t%d\t%d", p->recomputed_ops, p->pareto);
 	if (r->c.rng)
-		fprintf(to, "\t%s\t%d\t%zu\t%d\t%d\n", r->c.rng, p->rng.saved_states, p->rng.state_bytes, p->rng.saves,
+		fprintf(to, "\t%s\t%d\t%zu\t%d\t%d", r->c.rng, p->rng.saved_states, p->rng.state_bytes, p->rng.saves,
 			p->rng.restores);
 	else
-		fputs("\t\t\t\t\t\n", to);
+		fputs("\t\t\t\t\t", to);
+	const ck_utilisation u = ck_point_utilisation(r, p);
+	put(to, u.model);
+	put(to, u.hardware);
+	put(to, u.model_datasheet);
+	put(to, u.hardware_datasheet);
+	fprintf(to, "\t%d\n", ck_samples_throttled(&p->time));
 }
 
 char *ck_result_tsv(const ck_result *r)
@@ -57,11 +63,13 @@ char *ck_result_tsv(const ck_result *r)
 	FILE *to = open_memstream(&text, &bytes);
 	if (!to)
 		return ck_text("%s", "");
-	fputs("plan\tsegments\tstatus\tverdict\tpredicted_peak\tlive_peak\tarena\tdevice_peak\tsaving\t"
-	      "time_median\ttime_ci_low\ttime_ci_high\ttime_min\ttime_mad\tsamples\t"
-	      "overhead_time\toverhead_flops\texecuted_flops\trecomputed_ops\tpareto\t"
-	      "rng\tsaved_states\tstate_bytes\tsaves\trestores\n",
-	      to);
+	fputs(
+	    "plan\tsegments\tstatus\tverdict\tpredicted_peak\tlive_peak\tarena\tdevice_peak\tsaving\t"
+	    "time_median\ttime_ci_low\ttime_ci_high\ttime_min\ttime_mad\tsamples\t"
+	    "overhead_time\toverhead_flops\texecuted_flops\trecomputed_ops\tpareto\t"
+	    "rng\tsaved_states\tstate_bytes\tsaves\trestores\t"
+	    "utilisation_model\tutilisation_hardware\tutilisation_model_datasheet\tutilisation_hardware_datasheet\tthrottled\n",
+	    to);
 	for (int i = 0; i < r->npoints; i++)
 		put_point(to, r, &r->points[i]);
 	fclose(to);

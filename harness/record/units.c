@@ -21,15 +21,31 @@ const char *ck_bytes_text(size_t bytes, char text[CK_UNIT_TEXT])
 	return text;
 }
 
+typedef struct seconds_unit {
+	double scale;
+	const char *name;
+} seconds_unit;
+
+static seconds_unit unit_of(double seconds)
+{
+	static const seconds_unit whole = {1, "s"}, milli = {1e3, "ms"}, micro = {1e6, "us"};
+	return seconds >= 0.9995 ? whole : seconds >= 0.9995e-3 ? milli : micro;
+}
+
 const char *ck_seconds_text(double seconds, char text[CK_UNIT_TEXT])
 {
-	if (isnan(seconds)) {
+	const seconds_unit u = unit_of(seconds);
+	if (isnan(seconds))
 		snprintf(text, CK_UNIT_TEXT, "-");
-		return text;
-	}
-	bool whole = seconds >= 0.9995, milli = seconds >= 0.9995e-3;
-	double x = seconds * (whole ? 1 : milli ? 1e3 : 1e6);
-	snprintf(text, CK_UNIT_TEXT, "%.*f %s", digits(x), x, whole ? "s" : milli ? "ms" : "us");
+	else
+		snprintf(text, CK_UNIT_TEXT, "%.*f %s", digits(seconds * u.scale), seconds * u.scale, u.name);
+	return text;
+}
+
+const char *ck_seconds_range(double low, double high, double seconds, char text[CK_UNIT_TEXT])
+{
+	double scale = unit_of(seconds).scale;
+	snprintf(text, CK_UNIT_TEXT, "%.*f .. %.*f", digits(low * scale), low * scale, digits(high * scale), high * scale);
 	return text;
 }
 

@@ -5,13 +5,15 @@
  *     round 2   C A B            so that drift of the machine falls on all alike
  *     …
  *
- * A sample is one whole step of one program. Nothing else happens between the two readings of the clock. */
+ * A sample is one whole step of one program. Nothing else happens between the two readings of the clock; where the device has a clock
+ * of its own, that one is read, and within a step nothing waits for the device. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "harness/run/measure.h"
+#include "harness/run/program.h"
 #include "kernels/alloc.h"
 #include "kernels/philox.h"
 
@@ -35,6 +37,24 @@ double ck_seconds_now(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+ck_clock ck__clock_start(const ck_backend *b, ck_device *d, ck_clock_of of)
+{
+	if (b->mark)
+		b->mark(d, of);
+	return (ck_clock){of, b->mark ? 0 : ck_seconds_now()};
+}
+
+double ck__clock_stop(const ck_backend *b, ck_device *d, ck_clock c)
+{
+	if (b->mark) {
+		b->mark(d, c.of + 1);
+		return b->elapsed(d, c.of, c.of + 1);
+	}
+	if (b->sync)
+		b->sync(d);
+	return ck_seconds_now() - c.from;
+}
+
 static bool stopped(const measuring *m)
 {
 	return m->o->stop && *m->o->stop;
@@ -44,12 +64,17 @@ static ck_status step_once(const measuring *m, int program, double *seconds, ck_
 {
 	ck_step step = {.seed = m->o->seed, .step = (uint32_t)m->passes};
 	const ck_session *session = m->memory->session;
-	double from = ck_seconds_now();
+	ck_clock clock = ck__clock_start(session->backend, session->device, CK_CLOCK_STEP);
 	ck_status status = ck_program_run(m->programs[program], m->memory, &step, err);
-	if (session->backend->sync)
-		session->backend->sync(session->device);
-	*seconds = ck_seconds_now() - from;
+	*seconds = ck__clock_stop(session->backend, session->device, clock);
 	return status;
+}
+
+/* Whether the device has slowed itself down since the last call. */
+static bool throttled(const measuring *m)
+{
+	const ck_session *session = m->memory->session;
+	return session->backend->throttled && session->backend->throttled(session->device);
 }
 
 /* The pass under way has done `done` programs. What is left: passes up to the last that the limits allow. */
@@ -89,8 +114,11 @@ static ck_status pass(measuring *m, bool keep, ck_err *err)
 		double seconds;
 		ck_samples *s = &m->samples[order[i]];
 		status = step_once(m, order[i], &seconds, err);
-		if (keep && status == CK_OK)
+		bool slowed = throttled(m);
+		if (keep && status == CK_OK) {
+			s->throttled[s->n] = slowed;
 			s->at[s->n++] = seconds;
+		}
 		report(m, i + 1);
 	}
 	free(order);
@@ -132,10 +160,12 @@ ck_status ck_measure(ck_program *const *programs, int n, ck_memory *memory, cons
 {
 	measuring m = {.programs = programs, .n = n, .memory = memory, .o = o, .samples = samples, .started = ck_seconds_now()};
 	for (int i = 0; i < n; i++) {
-		samples[i] = (ck_samples){.at = ck_alloc((size_t)o->max_rounds, sizeof(double))};
+		samples[i] = (ck_samples){.at = ck_alloc((size_t)o->max_rounds, sizeof(double)),
+					  .throttled = ck_alloc((size_t)o->max_rounds, sizeof(bool))};
 		ck_samples_summarise(&samples[i]);
 	}
 	ck_status status = CK_OK;
+	throttled(&m); /* what came before is not ours */
 	for (int i = 0; i < o->warmup && status == CK_OK && !stopped(&m); i++)
 		status = pass(&m, false, err);
 	for (int rounds = 0; status == CK_OK && !ended(&m, rounds, end); rounds++) {

@@ -9,14 +9,19 @@
 
 /* Samples of one program's step time in seconds, and what is said of them. */
 typedef struct ck_samples {
-	double *at; /* n, in order of measuring */
+	double *at;      /* n, in order of measuring */
+	bool *throttled; /* (n) the device slowed itself down in this one; NULL: in none. They count like all others */
 	int n;
 	double median, ci_low, ci_high; /* order-statistic 95 % interval of the median; min and max while n < 6 */
 	double min, mad;                /* median absolute deviation from the median */
 } ck_samples;
 
 void ck_samples_summarise(ck_samples *s); /* fills the figures from at[] and n; all NaN when n is 0 */
+/* The order-statistic interval that holds the median with at least this confidence, below 1. false: there are too few samples for
+ * it, and both ends are NaN. */
+bool ck_samples_interval(const ck_samples *s, double confidence, double *low, double *high);
 void ck_samples_free(ck_samples *s);
+int ck_samples_throttled(const ck_samples *s); /* how many are */
 
 typedef struct ck_measure_options {
 	int warmup; /* steps per program before the first round */

@@ -6,11 +6,12 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "harness/run/noise.h"
 #include "harness/run/program.h"
 #include "kernels/alloc.h"
 
 const char *const ck_digest_names[CK_DIGEST_KINDS] = {"loss", "gradients", "input", "state", "forward", "random", "scaler"};
-const char *const ck_verdict_names[CK_VERDICTS] = {"bitwise", "failed", "proves-nothing"};
+const char *const ck_verdict_names[CK_VERDICTS] = {"bitwise", "within-noise", "failed", "proves-nothing"};
 
 static ck_digest finish(XXH3_state_t *x)
 {
@@ -30,6 +31,7 @@ typedef struct taker {
 	const ck_program *p;
 	const ck_memory *m;
 	ck_outcome *o;
+	ck_noise *noise; /* NULL, or who sees the values too */
 	XXH3_state_t *kind[CK_DIGEST_KINDS], *value;
 	void *chunk;
 } taker;
@@ -64,6 +66,8 @@ static void take_tensor(taker *t, ck_digest_kind kind, ck_value v, const char *f
 		XXH3_128bits_update(t->kind[kind], t->chunk, n);
 		if (gradient)
 			look_at_reals(t->o, v, info->dtype, t->chunk, n);
+		if (t->noise)
+			ck__noise_see(t->noise, v, kind == CK_DIGEST_FORWARD, done, t->chunk, n);
 	}
 	t->o->gradients += gradient;
 	t->o->zeros += t->o->zero[v];
@@ -149,12 +153,12 @@ static uint64_t digest_start(const ck_program *p, const ck_memory *m)
 
 ck_status ck_outcome_take(const ck_program *p, ck_memory *m, uint64_t seed, ck_outcome *o, ck_err *err)
 {
-	return ck__outcome_take(p, m, seed, NULL, o, err);
+	return ck__outcome_take(p, m, seed, NULL, NULL, o, err);
 }
 
-static taker new_taker(const ck_program *p, const ck_memory *m, ck_outcome *o)
+static taker new_taker(const ck_program *p, const ck_memory *m, ck_noise *noise, ck_outcome *o)
 {
-	taker t = {.s = p->session, .p = p, .m = m, .o = o, .value = new_state(), .chunk = ck_alloc(1, CHUNK)};
+	taker t = {.s = p->session, .p = p, .m = m, .o = o, .noise = noise, .value = new_state(), .chunk = ck_alloc(1, CHUNK)};
 	for (int k = 0; k < CK_DIGEST_KINDS; k++)
 		t.kind[k] = new_state();
 	return t;
@@ -208,15 +212,15 @@ static ck_status take_steps(taker *t, const ck_program *p, ck_memory *m, uint64_
 	}
 }
 
-ck_status ck__outcome_take(const ck_program *p, ck_memory *m, uint64_t seed, const struct ck_hook *hook, ck_outcome *o,
-			   ck_err *err)
+ck_status ck__outcome_take(const ck_program *p, ck_memory *m, uint64_t seed, const struct ck_hook *hook, ck_noise *noise,
+			   ck_outcome *o, ck_err *err)
 {
 	size_t nvalues = (size_t)p->session->graph->nvalues;
 	*o = (ck_outcome){.not_finite = CK_NONE, .nvalues = (int)nvalues};
 	o->value = ck_alloc(nvalues, sizeof *o->value);
 	o->forward = ck_alloc(nvalues, sizeof *o->forward);
 	o->zero = ck_alloc(nvalues, sizeof *o->zero);
-	taker t = new_taker(p, m, o);
+	taker t = new_taker(p, m, noise, o);
 	ck_memory_reset(m, &p->layout, seed);
 	ck_status status = take_steps(&t, p, m, seed, hook, err);
 	for (int k = 0; k < CK_DIGEST_KINDS; k++)
@@ -264,12 +268,17 @@ static bool same_kind(const ck_outcome *a, const ck_outcome *b, int kind)
 	return a->has[kind] == b->has[kind] && same(a->kind[kind], b->kind[kind]);
 }
 
+const char *ck__outcome_cause(const ck_graph *g, const ck_outcome *a, const ck_outcome *b, char *text)
+{
+	bool other_order = b->order.early != a->order.early || b->order.turn != a->order.turn;
+	return ck__rng_order_text(g, other_order ? b->order : (ck_rng_order){CK_NONE, CK_NONE}, text);
+}
+
 /* Names what differs first; and the cause, where draws in another order are one. */
 static void name_difference(const ck_graph *g, const ck_outcome *a, const ck_outcome *b, ck_err *why)
 {
 	char cause[CK_RNG_ORDER_TEXT];
-	bool other_order = b->order.early != a->order.early || b->order.turn != a->order.turn;
-	ck__rng_order_text(g, other_order ? b->order : (ck_rng_order){CK_NONE, CK_NONE}, cause);
+	ck__outcome_cause(g, a, b, cause);
 	if (!name_value(g, a->value, b->value, "", cause, why) &&
 	    !name_value(g, a->forward, b->forward, "after the forward alone, ", cause, why))
 		ck_fail(why, CK_FAILED, "%s differs from plan none's%s",

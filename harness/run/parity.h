@@ -7,6 +7,9 @@
 
 #include "harness/run/run.h"
 
+struct ck_hook;
+struct ck_noise;
+
 typedef enum ck_digest_kind {
 	CK_DIGEST_LOSS,
 	CK_DIGEST_GRADIENTS, /* all parameter gradients */
@@ -45,9 +48,14 @@ typedef struct ck_outcome {
 	int skipped;          /* steps before that one, which overflowed */
 } ck_outcome;
 
-/* A comparison that cannot fail is not passed: it proves nothing. */
-typedef enum ck_verdict { CK_BITWISE, CK_PARITY_FAILED, CK_PROVES_NOTHING, CK_VERDICTS } ck_verdict;
-extern const char *const ck_verdict_names[CK_VERDICTS]; /* "bitwise", "failed", "proves-nothing" */
+/* A comparison that cannot fail is not passed: it proves nothing. Within noise: noise.h. */
+typedef enum ck_verdict { CK_BITWISE, CK_WITHIN_NOISE, CK_PARITY_FAILED, CK_PROVES_NOTHING, CK_VERDICTS } ck_verdict;
+extern const char *const ck_verdict_names[CK_VERDICTS]; /* "bitwise", "within-noise", "failed", "proves-nothing" */
+
+static inline bool ck_verdict_passed(ck_verdict v)
+{
+	return v == CK_BITWISE || v == CK_WITHIN_NOISE;
+}
 
 /* Resets the buffers, runs one checked step (step 0 of the seed) and takes the outcome. Memory must hold initialised values.
  * CK_FAILED: the run itself was refused.
@@ -56,9 +64,9 @@ extern const char *const ck_verdict_names[CK_VERDICTS]; /* "bitwise", "failed", 
  * a step of infinities alone would prove nothing. The digests are over what all of these steps left, the loss and what is not
  * finite are the last one's. Gradients are unscaled, those of inputs as well. */
 ck_status ck_outcome_take(const ck_program *p, ck_memory *m, uint64_t seed, ck_outcome *o, ck_err *err);
-/* The same with something that meddles (program.h), for faults. NULL: nothing does. */
-ck_status ck__outcome_take(const ck_program *p, ck_memory *m, uint64_t seed, const struct ck_hook *hook, ck_outcome *o,
-			   ck_err *err);
+/* The same with something that meddles (program.h), for faults, and with what looks at the values (noise.h). NULL: nothing does. */
+ck_status ck__outcome_take(const ck_program *p, ck_memory *m, uint64_t seed, const struct ck_hook *hook, struct ck_noise *noise,
+			   ck_outcome *o, ck_err *err);
 void ck_outcome_free(ck_outcome *o);
 
 /* Whether equality with the outcome proves anything at all; `why` says what speaks against it. */
@@ -69,5 +77,8 @@ bool ck_outcome_proves(const ck_graph *g, const ck_outcome *o, ck_err *why);
 ck_verdict ck_outcome_compare(const ck_graph *g, const ck_outcome *baseline, const ck_outcome *o, ck_err *why);
 /* The same where o is of a forward-only pass: what a forward leaves is compared, that is loss, buffers and random stream. */
 ck_verdict ck_outcome_compare_forward(const ck_graph *g, const ck_outcome *baseline, const ck_outcome *o, ck_err *why);
+/* What may be why o differs, to follow a message: draws in another order. "" where they are not. Room for CK_RNG_ORDER_TEXT
+ * (program.h). */
+const char *ck__outcome_cause(const ck_graph *g, const ck_outcome *baseline, const ck_outcome *o, char *text);
 
 #endif

@@ -38,6 +38,16 @@ typedef struct ck_hook {
 	void (*scaler)(void *user, ck_scaler_moment at, ck_scaler *s);
 } ck_hook;
 
+/* The device's own clock (kernels/ops.h) or, where it has none, the host's, which waits for the device before it stops. A step's can run
+ * around its ops': each has two marks. */
+typedef enum ck_clock_of { CK_CLOCK_STEP = 0, CK_CLOCK_OP = 2 } ck_clock_of; /* its first mark */
+typedef struct ck_clock {
+	ck_clock_of of;
+	double from; /* seconds; of the host's */
+} ck_clock;
+ck_clock ck__clock_start(const ck_backend *b, ck_device *d, ck_clock_of of);
+double ck__clock_stop(const ck_backend *b, ck_device *d, ck_clock c); /* seconds since; waits for the device */
+
 /* Resolves every call's pointers again, after the layout was changed. The schedule is the one that the program was made from. */
 void ck__program_resolve(ck_program *p, const ck_schedule *schedule);
 

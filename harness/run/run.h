@@ -108,7 +108,8 @@ typedef struct ck_step {
 	const struct ck_hook *hook; /* NULL, or what meddles with the calls: a fault (harness/fault) */
 } ck_step;
 
-/* Runs the program once. Without check nothing is allocated. CK_FAILED when a check of the run itself fails (overlap,
+/* Runs the program once. Without check nothing is allocated, and the device may still be at work when it returns: what reads from it
+ * waits. CK_FAILED when a check of the run itself fails (overlap,
  * prediction). */
 ck_status ck_program_run(const ck_program *p, ck_memory *m, ck_step *step, ck_err *err);
 

@@ -19,16 +19,38 @@ static double median_of_sorted(const double *at, int n)
 }
 
 /* Of n sorted samples, the j-th lowest and the j-th highest (j from 1) enclose the true median with probability
- * 1 - 2 P(Bin(n, 1/2) < j). This is the largest j for which that is at least 95 %; 1 (the extremes) where none is. */
-static int interval_rank(int n)
+ * 1 - 2 P(Bin(n, 1/2) < j). This is the largest j for which that is at least `confidence`; 0 where none is. */
+static int interval_rank(int n, double confidence)
 {
 	double below = 0;
 	for (int j = 0; j < n / 2; j++) {
 		below += exp(lgamma(n + 1.0) - lgamma(j + 1.0) - lgamma(n - j + 1.0) - n * log(2.0));
-		if (below > 0.025)
-			return j > 1 ? j : 1;
+		if (2 * below > 1 - confidence)
+			return j;
 	}
-	return 1;
+	return n / 2;
+}
+
+/* In fresh memory. */
+static double *sorted_copy(const ck_samples *s)
+{
+	double *sorted = ck_alloc((size_t)s->n, sizeof *sorted);
+	memcpy(sorted, s->at, (size_t)s->n * sizeof *sorted);
+	qsort(sorted, (size_t)s->n, sizeof *sorted, ascending);
+	return sorted;
+}
+
+bool ck_samples_interval(const ck_samples *s, double confidence, double *low, double *high)
+{
+	int rank = s->n ? interval_rank(s->n, confidence) : 0;
+	*low = *high = NAN;
+	if (rank == 0)
+		return false;
+	double *sorted = sorted_copy(s);
+	*low = sorted[rank - 1];
+	*high = sorted[s->n - rank];
+	free(sorted);
+	return true;
 }
 
 void ck_samples_summarise(ck_samples *s)
@@ -37,10 +59,9 @@ void ck_samples_summarise(ck_samples *s)
 	if (s->n == 0)
 		return;
 	size_t n = (size_t)s->n;
-	double *sorted = ck_alloc(n, sizeof *sorted);
-	memcpy(sorted, s->at, n * sizeof *sorted);
-	qsort(sorted, n, sizeof *sorted, ascending);
-	int rank = interval_rank(s->n);
+	double *sorted = sorted_copy(s);
+	int rank = interval_rank(s->n, 0.95);
+	rank = rank ? rank : 1;
 	s->median = median_of_sorted(sorted, s->n);
 	s->ci_low = sorted[rank - 1];
 	s->ci_high = sorted[s->n - rank];
@@ -55,5 +76,14 @@ void ck_samples_summarise(ck_samples *s)
 void ck_samples_free(ck_samples *s)
 {
 	free(s->at);
+	free(s->throttled);
 	*s = (ck_samples){0};
+}
+
+int ck_samples_throttled(const ck_samples *s)
+{
+	int n = 0;
+	for (int i = 0; i < s->n && s->throttled; i++)
+		n += s->throttled[i];
+	return n;
 }

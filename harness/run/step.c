@@ -1,7 +1,6 @@
 /* One training step: the program's calls, in order. Nothing here allocates unless the step is a checked one. */
 #include <xxhash.h>
 
-#include "harness/run/measure.h"
 #include "harness/run/program.h"
 
 static void *at(const ck_memory *m, size_t offset)
@@ -79,7 +78,9 @@ static void run_call(const ck_program *p, ck_memory *m, const ck_call *c, ck_ste
 	const ck_session *s = p->session;
 	const ck_hook *hook = step->hook;
 	ck_args a = arguments(m, c, &s->graph->ops[c->id], step, ck__rng_before(m, c, step));
-	double start = step->op_seconds ? ck_seconds_now() : 0;
+	ck_clock clock = {0};
+	if (step->op_seconds)
+		clock = ck__clock_start(s->backend, s->device, CK_CLOCK_OP);
 	bool runs = !hook || !hook->before || hook->before(hook->user, c, &a, step);
 	if (runs && c->code == 'F')
 		run_forward(p, c, &a, step);
@@ -92,11 +93,9 @@ static void run_call(const ck_program *p, ck_memory *m, const ck_call *c, ck_ste
 		step->forward_done(step->user);
 	if (p->layout.sum && c->code == 'B')
 		add_to_sums(p, m, c);
-	if (step->op_seconds) {
-		if (s->backend->sync)
-			s->backend->sync(s->device);
-		step->op_seconds[c->code == 'F' ? c->id : s->graph->nops + c->id] += ck_seconds_now() - start;
-	}
+	if (step->op_seconds)
+		step->op_seconds[c->code == 'F' ? c->id : s->graph->nops + c->id] +=
+		    ck__clock_stop(s->backend, s->device, clock);
 }
 
 /* What is held while instruction i runs, or once a D has run, against the prediction. */
@@ -148,12 +147,9 @@ static ck_status run_watched(const ck_program *p, ck_memory *m, ck_step *step, c
 
 static void run_unwatched(const ck_program *p, ck_memory *m, ck_step *step)
 {
-	const ck_session *s = p->session;
 	for (int i = 0; i < p->ncalls; i++)
 		if (p->calls[i].code != 'D')
 			run_call(p, m, &p->calls[i], step);
-	if (s->backend->sync)
-		s->backend->sync(s->device);
 }
 
 ck_status ck_program_run(const ck_program *p, ck_memory *m, ck_step *step, ck_err *err)

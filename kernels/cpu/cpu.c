@@ -88,6 +88,7 @@ static ck_status open_device(const ck_open_options *o, ck_device **device, ck_er
 	ck__dnnl_describe(d->dnnl, library, sizeof library);
 	snprintf(d->text, sizeof d->text, "%s, %s vector kernels, %d thread%s", library, d->vec->name, d->threads,
 		 d->threads == 1 ? "" : "s");
+	d->throttle = ck__throttle_begin(CK_THROTTLE_CPUS);
 	*device = d;
 	return CK_OK;
 }
@@ -100,6 +101,16 @@ static const char *describe(ck_device *d)
 static int threads_of(ck_device *d)
 {
 	return d->threads;
+}
+
+static void tell_facts(ck_device *d, ck_device_facts *facts)
+{
+	facts->tells_throttling = d->throttle.tells;
+}
+
+static bool throttled(ck_device *d)
+{
+	return ck__throttle_changed(&d->throttle);
 }
 
 /* ---- ops ----------------------------------------------------------------------------------------------------------------- */
@@ -219,4 +230,6 @@ const ck_backend ck_cpu_backend = {
     .write = write_memory,
     .read = read_memory,
     .fill = fill_memory,
+    .facts = tell_facts,
+    .throttled = throttled,
 };

@@ -9,6 +9,7 @@
 #ifndef CK_CPU_H
 #define CK_CPU_H
 
+#include "kernels/cpu/throttle.h"
 #include "kernels/ops.h"
 
 enum { CK_CPU_MAX_THREADS = 1024 };
@@ -18,6 +19,7 @@ struct ck_device {
 	char text[256];               /* describe() */
 	struct ck_dnnl *dnnl;         /* engine and stream; owned */
 	const struct ck_vec_set *vec; /* vector kernels for this machine's instruction set */
+	struct ck_throttle throttle;
 };
 
 typedef struct ck_cpu_kernel {

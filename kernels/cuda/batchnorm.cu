@@ -123,7 +123,7 @@ CK_KERNEL void batchnorm_apply(ck_columns c, ck_act act, double eps, const T *x,
 		return;
 	float middle = mean[p.col], scale = gamma[p.col] * column_rstd(rstd, variance, eps, p.col), shift = beta[p.col];
 	for (int64_t row = p.from; row < p.to; row += AHEAD * p.lanes) {
-		float v[AHEAD];
+		float v[AHEAD] = {};
 #pragma unroll
 		for (int k = 0; k < AHEAD; k++) {
 			int64_t i = (row + k * p.lanes) * c.cols + p.col;
@@ -209,11 +209,10 @@ CK_KERNEL void batchnorm_gradient(ck_columns c, double eps, const T *dy, const T
 	if (dx && terms)
 		middle = mean[p.col], offset = terms[p.col], slope = terms[c.cols + p.col];
 	for (int64_t row = p.from; row < p.to; row += AHEAD * p.lanes) {
-		float g[AHEAD], less[AHEAD];
+		float g[AHEAD] = {}, less[AHEAD] = {};
 #pragma unroll
 		for (int k = 0; k < AHEAD; k++) {
 			int64_t i = (row + k * p.lanes) * c.cols + p.col;
-			less[k] = 0.0f;
 			if (row + k * p.lanes < p.to) {
 				g[k] = masked(dy, y, i);
 				if (dx && terms)

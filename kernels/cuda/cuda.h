@@ -19,6 +19,7 @@
 
 struct cublasLtContext; /* *cublasLtHandle_t */
 struct cudnnContext;    /* *cudnnHandle_t */
+struct ck_nvml;
 
 struct ck_device {
 	int index;
@@ -29,6 +30,7 @@ struct ck_device {
 	cudaEvent_t marks[CK_MARKS];
 	struct cublasLtContext *blas;
 	struct cudnnContext *dnn; /* on the stream */
+	struct ck_nvml *nvml;     /* NULL: nothing to be known from it */
 	int *overflow;            /* device memory: unscale's flag */
 	char name[CK_FACT_TEXT], capability[CK_FACT_TEXT], libraries[CK_FACT_TEXT];
 	char text[4 * CK_FACT_TEXT]; /* describe() */

@@ -7,6 +7,7 @@
 
 #include "kernels/alloc.h"
 #include "kernels/cuda/cuda.h"
+#include "kernels/cuda/nvml.h"
 #include "kernels/module.h"
 
 void ck__cuda_must(int error, const char *call, const char *file, int line)
@@ -33,6 +34,7 @@ static void close_device(ck_device *d)
 	for (int i = 0; i < CK_MARKS; i++)
 		if (d->marks[i])
 			cudaEventDestroy(d->marks[i]);
+	ck__nvml_close(d->nvml);
 	if (d->overflow)
 		cudaFree(d->overflow);
 	if (d->stream)
@@ -104,6 +106,9 @@ static ck_status start(ck_device *d, ck_err *err)
 	if (dnn != CUDNN_STATUS_SUCCESS)
 		return ck_fail(err, CK_MISSING, "device cuda:%d: cuDNN does not start: %s", d->index, cudnnGetErrorString(dnn));
 	describe_device(d, &p);
+	char bus[32];
+	if (cudaDeviceGetPCIBusId(bus, sizeof bus, d->index) == cudaSuccess)
+		ck__nvml_open(bus, &d->nvml);
 	return CK_OK;
 }
 
@@ -269,6 +274,12 @@ static void facts(ck_device *d, ck_device_facts *f)
 	snprintf(f->name, sizeof f->name, "%s", d->name);
 	snprintf(f->capability, sizeof f->capability, "%s", d->capability);
 	snprintf(f->libraries, sizeof f->libraries, "%s", d->libraries);
+	ck__nvml_facts(d->nvml, f);
+}
+
+static bool throttled(ck_device *d)
+{
+	return ck__nvml_throttled(d->nvml);
 }
 
 CK_MODULE_EXPORT const size_t ck_module_layout[CK_MODULE_LAYOUT_ITEMS] = CK_MODULE_LAYOUT;
@@ -294,4 +305,5 @@ CK_MODULE_EXPORT const ck_backend ck_module_backend = {
     .elapsed = elapsed,
     .free_memory = free_memory,
     .facts = facts,
+    .throttled = throttled,
 };

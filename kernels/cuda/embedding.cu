@@ -85,7 +85,7 @@ CK_KERNEL void embedding_sum(int64_t tiles, int64_t cols, bool acc, const int *i
 		return;
 	ck_floats<N> sum = {};
 	if (c < cols)
-#pragma unroll 4
+#pragma unroll 8
 		for (int64_t i = warp; i < count[id]; i += WARPS) {
 			ck_floats<N> v = ck_load<N>(dy, ordered[place + i] * cols + c);
 #pragma unroll

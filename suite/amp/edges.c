@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+TestSuite(edges, .init = device_or_skip);
+
 extern const ck_backend ck_ref_backend, ck_cpu_backend;
 
 enum { MOST = 8 };
@@ -141,7 +143,7 @@ Test(edges, small_bf16_products)
 
 Test(edges, of_the_ranges)
 {
-	for (const ck_backend *const *b = ck_backends; *b; b++) {
+	for (const ck_backend *const *b = backends_under_test(); *b; b++) {
 		ck_device *device = op_device(*b, 2);
 		for (size_t k = 0; device && k < sizeof known / sizeof *known; k++)
 			check_known(*b, device, k);

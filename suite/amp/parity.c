@@ -16,6 +16,8 @@
 #include "kernels/alloc.h"
 #include "suite/support.h"
 
+TestSuite(parity, .init = device_or_skip);
+
 static const ck_dtype lows[] = {CK_BF16, CK_F16};
 static const char *const amps[] = {"bf16", "fp16"};
 
@@ -76,13 +78,14 @@ static void check_model(const char *model, const char *device, int threads, bool
 Test(parity, every_plan_on_one_thread, .timeout = 300)
 {
 	for (int m = 0; m < MODELS; m++)
-		check_model(models[m], "cpu", 1, false);
+		check_model(models[m], device_under_test(), 1, false);
 }
 
 Test(parity, every_plan_on_two_threads, .timeout = 300)
 {
+	device_is_cpu_or_skip();
 	for (int m = 0; m < MODELS; m += 2)
-		check_model(models[m], "cpu", 2, m / 2 % 2);
+		check_model(models[m], device_under_test(), 2, m / 2 % 2);
 }
 
 Test(parity, every_plan_on_the_reference, .timeout = 300)
@@ -215,7 +218,8 @@ Test(parity, gradients_are_right, .timeout = 300)
 	for (size_t m = 0; m < sizeof judged / sizeof *judged; m++) {
 		gradients exact = gradients_of(judged[m], "ref", CK_DTYPE_NONE);
 		for (int k = 0; k < 2; k++) {
-			gradients ref = gradients_of(judged[m], "ref", lows[k]), cpu = gradients_of(judged[m], "cpu", lows[k]);
+			gradients ref = gradients_of(judged[m], "ref", lows[k]),
+				  cpu = gradients_of(judged[m], device_under_test(), lows[k]);
 			double bound = roundings(ref.b.graph) * ldexp(1, lows[k] == CK_BF16 ? -8 : -11);
 			if (strstr(judged[m], "image"))
 				bound = sqrt(2 * bound);

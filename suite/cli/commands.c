@@ -43,6 +43,9 @@ Test(commands, tell_what_they_are)
 	    {"ck list devices", "(bf16: "},
 	    {"ck list faults", "statistics-twice"},
 	    {"ck env", "compiler"},
+	    {"ck env", "device cpu"},
+	    {"ck env --ceilings", "FLOP/s, copy "},
+	    {"ck env --help", "--ceilings"},
 	    {"ck env", "(bf16, fp16: stored, float64 arithmetic)"},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -86,6 +89,15 @@ Test(commands, sweep_leaves_a_record_and_plots)
 	ck_result *r = read_record(json, command);
 	cr_expect(r->npoints == 5, "%s: %d points", command, r->npoints);
 	expect_whole(r, command);
+	cr_expect(r->ceilings.known && r->ceilings.precision == CK_PRECISION_F32 &&
+		      r->ceilings.at.matmul[CK_PRECISION_F32] > 0 && !r->ceilings.at.matmul[CK_PRECISION_BF16],
+		  "%s: no ceilings", command);
+	for (int i = 0; i < r->npoints; i++) {
+		const ck_utilisation u = ck_point_utilisation(r, &r->points[i]);
+		cr_expect(u.model > 0 && u.hardware >= u.model && isnan(u.model_datasheet), "%s: %s: %g, %g", command,
+			  r->points[i].plan, u.model, u.hardware);
+	}
+	cr_expect(strstr(o.out, "MFU/HFU %") && strstr(o.out, "at which products in f32 were measured"), "%s", o.out);
 	cr_expect(strstr(svg, "peak of live memory") && strstr(svg, "</svg>"), "the plot is none");
 
 	char *again = ck_result_json(r); /* what is read is what was written */
@@ -296,7 +308,8 @@ Test(commands, interrupted_while_planning)
 	outcome_free(&o);
 }
 
-/* Ten thousand rounds would take long; the first signal ends them and keeps what is there. `timeout` passes our status on. */
+/* A million rounds would take long; the first signal ends them and keeps what is there. It comes when the ceilings have long been
+ * measured. `timeout` passes our status on. */
 Test(commands, interrupted_sweep_keeps_what_is_finished)
 {
 	static const struct {
@@ -304,7 +317,7 @@ Test(commands, interrupted_sweep_keeps_what_is_finished)
 		int status;
 	} cases[] = {{"INT", 130}, {"TERM", 143}};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		char *command = ck_text("timeout --foreground --preserve-status -s %s 2 \"$CKBENCH\" sweep " MLP
+		char *command = ck_text("timeout --foreground --preserve-status -s %s 6 \"$CKBENCH\" sweep " MLP
 					" --plans stages --rounds 1000000 --json r",
 					cases[i].signal);
 		outcome o = run(command);

@@ -8,6 +8,8 @@
 #include "kernels/alloc.h"
 #include "suite/support.h"
 
+TestSuite(faults, .init = device_or_skip);
+
 enum { FAULTS_MOST = 128 };
 
 enum { OFF, BF16, FP16, PRECISIONS };
@@ -54,7 +56,8 @@ typedef struct ground {
 
 static ground open_ground(const char *model, int precision, ck_rng_kind rng)
 {
-	ground g = {.b = bench_open_as(model, (ck_build_options){.low = lows[precision]}, "cpu", 1, 1), .precision = precision};
+	ground g = {.b = bench_open_as(model, (ck_build_options){.low = lows[precision]}, device_under_test(), 1, 1),
+		    .precision = precision};
 	ck_session_rng(g.b.session, rng);
 	ck_schedule none = bench_plan(&g.b, "none");
 	ck_program *p = bench_program(&g.b, &none);
@@ -119,7 +122,7 @@ static void try_model(const char *model, int precision)
 
 static void all_are_caught(int precision)
 {
-	char **cases = read_list("parity.txt");
+	char **cases = parity_cases();
 	for (int i = 0; cases[i]; i++)
 		try_model(cases[i], precision);
 	free_list(cases);

@@ -9,7 +9,8 @@
  * all, and is meant to be so (suite/ops/trust.c). The first input's values are drawn with the standard deviation `spread=…`
  * around `shift=…`. CK_CASE='text' in the environment runs the cases with that text in their line only.
  *
- * Small cases go through every variant and edge; large ones (more than 16,384 elements) take the ways that use several threads. */
+ * Small cases go through every variant and edge; large ones (more than 16,384 elements) take the ways that use several threads, and are
+ * left out on a slow device. */
 #ifndef CK_INPUTS_OPS_H
 #define CK_INPUTS_OPS_H
 

@@ -10,7 +10,8 @@
  * What is stored in 16 bits is held against the reference's float64 result, not rounded. An element may be off by
  *     the above, for arithmetic is in float32 and its operands are the same numbers,
  *     half the distance between 16-bit numbers at that place, for it is rounded once, to nearest,
- *     and what became of roundings before, where the cpu's kernels store something on the way: see stored_before and its like.
+ *     and what became of roundings before, where a backend's kernels store something on the way: see result_before and
+ *     gradients_before.
  * And the reference backend's own 16-bit result is its float64 one, rounded to nearest even: the same bits. */
 #include "suite/ops/op_run.h"
 
@@ -21,6 +22,8 @@
 #include <string.h>
 
 #include "kernels/alloc.h"
+
+TestSuite(agreement, .init = device_or_skip);
 
 extern const ck_backend ck_ref_backend;
 
@@ -42,7 +45,7 @@ static double largest_of(const double *v, int64_t n)
 
 /* ---- roundings on the way, in 16 bits -------------------------------------------------------------------------------------
  *
- * Of the ops on the cpu, LINEAR stores results of its own on the way. All others round each result once, but for a gradient that has
+ * Of the ops on the cpu, LINEAR stores results of its own on the way, on cuda CONV2D as well. All others round each result once, but for a gradient that has
  * two sources: those of images, and of q, k and v, are formed before they are added to what is there. */
 
 /* |gelu'| is 1.129 at most, in either form (where gelu'' = 0: at sqrt(2) for erf). */
@@ -63,20 +66,51 @@ static linear_way linear_way_of(const ck_op_desc *d)
 			    .unrounded = d->in[0].dtype != d->out[0].dtype};
 }
 
-/* y of LINEAR, element e: z as stashed goes through GELU, and what dropout scales has been stored before. (y - r) / scale is as large
- * as that, where kept; where dropped all is exact. */
-static double linear_output_before(const ck_op_desc *d, const op_values *want, int64_t e)
+/* Whether the cuda backend's code computes: its bias or what it is added to is rounded, and so is CONV2D's weight gradient. */
+static bool by_cuda(const ck_backend *b)
 {
+	return !strcmp(b->name, "cuda") || !strcmp(b->name, "emu");
+}
+
+/* What a result that is stored in t, before a bias is added or with it, may be off by on the cuda backend: either the bias is rounded (LINEAR,
+ * by cuBLASLt) or what it is added to (LINEAR in a pass, CONV2D), which is as large as both together at most. */
+static double bias_off(const op_run *r, const op_values *v, int64_t e, double result)
+{
+	const ck_op_desc *d = &r->desc;
+	if (!by_cuda(r->backend) || !d->attr.bias || !ck_dtype_half(d->out[0].dtype))
+		return 0;
+	double bias = v->at[OP_IN + 2][e % ck_shape_last(d->out[0].shape)];
+	return op_half_spacing(d->out[0].dtype, fabs(result) + fabs(bias));
+}
+
+/* y of LINEAR, element e: z as stashed goes through GELU, and what dropout scales has been stored before. (y - r) / scale is as large
+ * as that, where kept; where dropped all is exact. A ReLU's 0 does not tell why it is 0. */
+static double linear_output_before(const op_run *run, const op_values *want, int64_t e)
+{
+	const ck_op_desc *d = &run->desc;
 	const linear_way w = linear_way_of(d);
 	int r = ck_op_residual(d);
-	double through = want->at[OP_OUT][e] - (r >= 0 ? want->at[OP_IN + r][e] : 0), off = 0;
-	if (w.unrounded || (w.drops && through == 0))
+	double through = want->at[OP_OUT][e] - (r >= 0 ? want->at[OP_IN + r][e] : 0);
+	double z = w.gelu ? want->at[OP_STASH][e] : through / w.scale, off = bias_off(run, want, e, z);
+	if (w.unrounded || (w.drops && through == 0 && d->attr.act != CK_ACT_RELU))
 		return 0;
 	if (w.gelu)
-		off += steepest * op_half_spacing(w.t, want->at[OP_STASH][e]);
-	if (w.drops)
+		off = steepest * fmax(off, op_half_spacing(w.t, z));
+	if (w.drops && (through != 0 || off > 0))
 		off = w.scale * (off + op_half_spacing(w.t, fabs(through) / w.scale + off));
 	return off;
+}
+
+/* Of an output or a stash. */
+static double result_before(const op_run *r, const op_values *want, int slot, int64_t e)
+{
+	if (!ck_dtype_half(r->desc.in[0].dtype))
+		return 0;
+	if (slot == OP_OUT && r->desc.kind == CK_LINEAR)
+		return linear_output_before(r, want, e);
+	if ((slot == OP_OUT && r->desc.kind == CK_CONV2D) || (slot == OP_STASH && r->desc.kind == CK_LINEAR))
+		return bias_off(r, want, e, want->at[slot][e]);
+	return 0;
 }
 
 /* dz of LINEAR: what enters its products is dy itself, or is stored; after dropout, and after GELU's slope again. */
@@ -106,8 +140,9 @@ static void linear_gradients_before(const ck_op_desc *d, const op_values *v, dou
 		}
 }
 
-/* By input and element. `added`: gradients are added to what v has there. */
-static void gradients_before(const op_run *r, const op_values *v, const op_values *want, bool added, double *before[CK_MAX_IN])
+/* By input and element, on this backend. `added`: gradients are added to what v has there. */
+static void gradients_before(const ck_backend *b, const op_run *r, const op_values *v, const op_values *want, bool added,
+			     double *before[CK_MAX_IN])
 {
 	const ck_op_desc *d = &r->desc;
 	ck_dtype t = d->in[0].dtype;
@@ -119,6 +154,8 @@ static void gradients_before(const op_run *r, const op_values *v, const op_value
 	for (int64_t e = 0; aside >= 0 && added && e < v->n[OP_DIN + aside]; e++)
 		if (op_touches(r, aside, e))
 			before[aside][e] += op_half_spacing(t, want->at[OP_DIN + aside][e] - v->at[OP_DIN + aside][e]);
+	for (int64_t e = 0; d->kind == CK_CONV2D && by_cuda(b) && e < v->n[OP_DIN + 1]; e++) /* cuDNN's is stored as x is */
+		before[1][e] += op_half_spacing(t, want->at[OP_DIN + 1][e] - (added ? v->at[OP_DIN + 1][e] : 0));
 	for (int64_t e = 0; r->twice && e < v->n[OP_DIN]; e++) /* one source's, then the residual's dy on top */
 		before[0][e] += op_half_spacing(t, fabs(want->at[OP_DIN][e]) + fabs(v->at[OP_DOUT][e]));
 }
@@ -148,8 +185,8 @@ static void compare(worst_seen *seen, const op_run *r, const op_values *want, co
 				continue;
 			if (slot >= OP_DIN && before)
 				on_the_way = before[slot - OP_DIN][e];
-			if (slot == OP_OUT && r->desc.kind == CK_LINEAR && ck_dtype_half(r->desc.in[0].dtype))
-				on_the_way = linear_output_before(&r->desc, want, e);
+			if (slot == OP_OUT || slot == OP_STASH)
+				on_the_way = result_before(r, want, slot, e);
 			double most = allowed(t, scale, w, on_the_way);
 			cr_assert(off <= most, "%s: %s element %lld is %.9g, not %.9g: off by %.3g, %.2f of what is allowed",
 				  r->name, op_slot_name(slot), (long long)e, got->at[slot][e], w, off, off / most);
@@ -215,7 +252,7 @@ enum { MOST_THREADS = 3 }; /* 1, 2, 4 */
 
 typedef struct bodies {
 	const ck_backend *backend;
-	ck_device *device[MOST_THREADS];
+	ck_device *device[MOST_THREADS];      /* NULL: none with so many, but on cpu */
 	worst_seen seen[3][CK_OP_KIND_COUNT]; /* f32, bf16, f16 */
 } bodies;
 
@@ -228,7 +265,7 @@ static worst_seen *seen_by(bodies *b, const ck_op_case *c)
 static void compare_others(bodies *b, const ck_op_case *c, const op_values *v, const op_values *want, const op_how *backward,
 			   double *const before[CK_MAX_IN])
 {
-	for (int k = 0; k < MOST_THREADS; k++) {
+	for (int k = 0; k < MOST_THREADS && b->device[k]; k++) {
 		ck_op_case other_case;
 		ck_err err = {""};
 		op_run other;
@@ -256,7 +293,7 @@ static void compare_backward(bodies *b, const ck_op_case *c, op_run *exact, op_r
 			op_values got = op_backward(stored, saved, how);
 			expect_rounded(stored, &want, &got, OP_GRADIENTS);
 			op_values_free(&got);
-			gradients_before(stored, saved, &want, add != 0, before);
+			gradients_before(b->backend, stored, saved, &want, add != 0, before);
 		}
 		compare_others(b, c, saved, &want, &how, before);
 		for (int i = 0; i < CK_MAX_IN; i++)
@@ -294,14 +331,15 @@ static void compare_case(bodies *b, ck_device *ref_device, const ck_op_case *c)
 Test(agreement, with_the_reference)
 {
 	ck_device *ref_device = op_device(&ck_ref_backend, 1);
-	for (const ck_backend *const *backend = ck_backends; *backend; backend++) {
+	for (const ck_backend *const *backend = backends_under_test(); *backend; backend++) {
 		bodies b = {.backend = *backend};
 		ck_op_case c;
 		if (*backend == &ck_ref_backend)
 			continue;
-		for (int k = 0; k < MOST_THREADS; k++)
-			b.device[k] = op_device(*backend, 1 << k);
-		for (int i = 0; b.device[0] && b.device[1] && b.device[2] && ck_op_case_next(&i, CK_F64, &c);)
+		bool threads = strcmp((*backend)->name, "cpu") == 0;
+		for (int k = 0; k < (threads ? MOST_THREADS : 1); k++)
+			cr_assert(b.device[k] = op_device(*backend, 1 << k));
+		for (int i = 0; ck_op_case_next(&i, CK_F64, &c);)
 			compare_case(&b, ref_device, &c);
 		for (int k = 0; k < 3 * CK_OP_KIND_COUNT && getenv("CK_VERBOSE"); k++) {
 			const worst_seen *w = &b.seen[k / CK_OP_KIND_COUNT][k % CK_OP_KIND_COUNT];

@@ -429,6 +429,7 @@ ck_device *op_device(const ck_backend *b, int threads)
 {
 	ck_device *device = NULL;
 	ck_err err = {""};
-	cr_expect(b->open(&(ck_open_options){.threads = threads}, &device, &err) == CK_OK, "%s: %s", b->name, err.text);
+	ck_open_options options = device_options(b, threads);
+	cr_expect(b->open(&options, &device, &err) == CK_OK, "%s: %s", b->name, err.text);
 	return device;
 }

@@ -8,6 +8,7 @@
 
 #include <criterion/criterion.h>
 
+#include "suite/device.h"
 #include "suite/inputs/ops.h"
 
 enum {
@@ -94,7 +95,7 @@ op_values op_gradients(op_run *r, const op_values *v);
 /* Whether the backward has to touch element e of the gradient of in[i] (qkv's three parts belong to different ops). */
 bool op_touches(const op_run *r, int i, int64_t e);
 
-/* Opens a backend's only or first device; NULL, after telling why, when it cannot be had. */
+/* Opens a backend's device under test, else its first; NULL, after telling why, when it cannot be had. */
 ck_device *op_device(const ck_backend *b, int threads);
 
 #endif

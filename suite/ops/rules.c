@@ -8,6 +8,8 @@
 
 #include "kernels/philox.h"
 
+TestSuite(rules, .init = device_or_skip);
+
 /* Known answers of the authors' own distribution (Random123, tests/kat_vectors, philox4x32 10). */
 static const struct {
 	uint32_t counter[4], key[2], answer[4];
@@ -59,7 +61,7 @@ static void check_mask(const ck_backend *b, ck_device *device, const char *line)
 Test(rules, dropout_mask)
 {
 	static const char *const lines[] = {"dropout 7x13 p=0.3", "dropout 64x517 p=0.1", "linear 33x5 67x5 67 bias p=0.5"};
-	for (const ck_backend *const *b = ck_backends; *b; b++) {
+	for (const ck_backend *const *b = backends_under_test(); *b; b++) {
 		ck_device *device = op_device(*b, 2);
 		for (size_t i = 0; device && i < sizeof lines / sizeof *lines; i++)
 			check_mask(*b, device, lines[i]);

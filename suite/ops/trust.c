@@ -9,6 +9,8 @@
 #include "kernels/alloc.h"
 #include "kernels/philox.h"
 
+TestSuite(trust, .init = device_or_skip);
+
 static bool all_zero(const op_run *r, const op_values *v, int slot)
 {
 	for (int64_t e = 0; e < v->n[slot]; e++)
@@ -62,7 +64,7 @@ static char *verdict(const ck_backend *b, ck_device *device, const ck_op_case *c
 
 Test(trust, every_case_proves_something)
 {
-	for (const ck_backend *const *b = ck_backends; *b; b++) {
+	for (const ck_backend *const *b = backends_under_test(); *b; b++) {
 		ck_device *device = op_device(*b, 1);
 		ck_op_case c;
 		for (int i = 0; device && ck_op_case_next(&i, (*b)->real, &c);) {
@@ -95,7 +97,7 @@ static const struct {
 
 Test(trust, known_verdicts)
 {
-	for (const ck_backend *const *b = ck_backends; *b; b++) {
+	for (const ck_backend *const *b = backends_under_test(); *b; b++) {
 		ck_device *device = op_device(*b, 1);
 		for (size_t i = 0; device && i < sizeof known / sizeof *known; i++) {
 			ck_op_case c;

@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+TestSuite(values, .init = device_or_skip);
+
 enum { MOST = 16 };
 
 /* A list of values for a slot. */
@@ -76,7 +78,7 @@ static void check_known(const ck_backend *b, ck_device *device, size_t k)
 
 Test(values, by_hand)
 {
-	for (const ck_backend *const *b = ck_backends; *b; b++) {
+	for (const ck_backend *const *b = backends_under_test(); *b; b++) {
 		ck_device *device = op_device(*b, 2);
 		for (size_t k = 0; device && k < sizeof known / sizeof *known; k++)
 			check_known(*b, device, k);

@@ -8,6 +8,8 @@
 #include "kernels/alloc.h"
 #include "suite/support.h"
 
+TestSuite(verdicts, .init = device_or_skip);
+
 #define MLP "mlp:layers=3,width=8,inputs=5,classes=4,batch=6"
 
 static const float drawn = -12345; /* stands for: as it was drawn */
@@ -78,7 +80,7 @@ static char *names_of_zeros(const ck_graph *g, const ck_outcome *o)
 Test(verdicts, each_one)
 {
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		bench b = bench_open_model(cases[i].model, "cpu", 1, 1);
+		bench b = bench_open_model(cases[i].model, device_under_test(), 1, 1);
 		ck_schedule s = bench_plan(&b, "none");
 		ck_program *p = bench_program(&b, &s);
 		ck_outcome baseline = outcome_with(&b, p, cases[i].set, cases[i].baseline);
@@ -106,9 +108,9 @@ Test(verdicts, each_one)
 /* Whatever the models do by their nature, no gradient of theirs is zero in every element: where one is, parity warns with reason. */
 Test(verdicts, no_model_has_zero_gradients)
 {
-	char **list = read_list("parity.txt");
+	char **list = parity_cases();
 	for (int i = 0; list[i]; i++) {
-		bench b = bench_open_model(list[i], "cpu", 1, 1);
+		bench b = bench_open_model(list[i], device_under_test(), 1, 1);
 		ck_schedule s = bench_plan(&b, "none");
 		ck_program *p = bench_program(&b, &s);
 		ck_outcome o = bench_outcome(&b, p);

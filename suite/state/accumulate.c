@@ -9,25 +9,29 @@
 #include "kernels/alloc.h"
 #include "suite/support.h"
 
+TestSuite(two_backward_passes, .init = device_or_skip);
+TestSuite(micro_batches, .init = device_or_skip);
+
 /* All gradients of trained parameters, one after the other. */
 typedef struct gradients {
 	double *at;
 	int64_t n;
 } gradients;
 
-static double element(const void *data, ck_dtype t, int64_t i)
-{
-	return t == CK_F64 ? ((const double *)data)[i] : (double)((const float *)data)[i];
-}
-
-/* Memory is the host's on the devices of this suite. */
 static gradients read_gradients(const bench *b, const ck_program *p, const ck_memory *m)
 {
 	const ck_graph *g = b->graph;
 	gradients all = {ck_alloc((size_t)g->parameters, sizeof *all.at), 0};
-	for (int v = 0; v < g->nvalues; v++)
-		for (int64_t i = 0; ck_value_trained(&g->values[v]) && i < ck_shape_count(g->values[v].shape); i++)
-			all.at[all.n++] = element(ck_program_gradient(p, m, v), g->values[v].dtype, i);
+	for (int v = 0; v < g->nvalues; v++) {
+		const ck_value_info *info = &g->values[v];
+		if (!ck_value_trained(info))
+			continue;
+		void *host = ck_alloc(1, info->bytes);
+		b->backend->read(b->device, host, ck_program_gradient(p, m, v), info->bytes);
+		for (int64_t i = 0; i < ck_shape_count(info->shape); i++)
+			all.at[all.n++] = ck_element_get(info->dtype, host, i);
+		free(host);
+	}
 	return all;
 }
 
@@ -147,7 +151,7 @@ static void check_twice(const char *model, const char *device, int threads)
 	t.once = plain_gradients(model, device, threads, 0);
 	for (int v = 0; v < t.b.graph->nvalues; v++)
 		t.trained += ck_value_trained(&t.b.graph->values[v]) ? t.b.graph->values[v].bytes : 0;
-	if (strcmp(device, "cpu") == 0)
+	if (strcmp(device, device_under_test()) == 0)
 		bench_each_plan(t.b.graph, check_plan, &t);
 	else
 		check_plan(&t, "stages");
@@ -158,7 +162,7 @@ static void check_twice(const char *model, const char *device, int threads)
 
 static void check_list(const char *device, int threads, int every)
 {
-	char **cases = read_list("parity.txt");
+	char **cases = parity_cases();
 	for (int i = 0; cases[i]; i++)
 		if (i % every == 0)
 			check_twice(cases[i], device, threads);
@@ -167,12 +171,13 @@ static void check_list(const char *device, int threads, int every)
 
 Test(two_backward_passes, are_exactly_twice_one, .timeout = 300)
 {
-	check_list("cpu", 1, 1);
+	check_list(device_under_test(), 1, 1);
 }
 
 Test(two_backward_passes, with_threads, .timeout = 300)
 {
-	check_list("cpu", 2, 3);
+	device_is_cpu_or_skip();
+	check_list(device_under_test(), 2, 3);
 }
 
 Test(two_backward_passes, float64_reference, .timeout = 300)
@@ -183,7 +188,7 @@ Test(two_backward_passes, float64_reference, .timeout = 300)
 /* A second pass is a second run; in one schedule it is refused, and the remedy named. */
 Test(two_backward_passes, in_one_schedule_are_refused)
 {
-	bench b = bench_open_model("mlp:layers=3,width=8,batch=4", "cpu", 1, 1);
+	bench b = bench_open_model("mlp:layers=3,width=8,batch=4", device_under_test(), 1, 1);
 	ck_err err = {""};
 	ck_schedule none = bench_plan(&b, "none"), s = {0};
 	for (int i = 0; i < none.n; i++) {
@@ -251,10 +256,10 @@ static gradients accumulated(const char *model, const char *device, const char *
 /* Against the mean of the micro-batches' gradients, each found alone, in float64. */
 Test(micro_batches, are_the_mean_of_their_gradients, .timeout = 120)
 {
-	static const struct {
+	const struct {
 		const char *device;
 		double tolerance; /* some hundred roundings */
-	} devices[] = {{"ref", 1e-13}, {"cpu", 1e-5}};
+	} devices[] = {{"ref", 1e-13}, {device_under_test(), 1e-5}};
 	for (int i = 0; i < MODELS; i++) {
 		gradients mean = plain_gradients(models[i], "ref", 1, 0);
 		for (int k = 1; k < MICROS; k++) {
@@ -308,7 +313,7 @@ Test(micro_batches, every_plan_trains_alike, .timeout = 300)
 {
 	ck_optimizer adamw = ck_optimizer_preset(CK_ADAMW);
 	for (int i = 0; i < MODELS; i++) {
-		courses t = {.b = open_accumulating(models[i], "cpu", 2), .model = models[i]};
+		courses t = {.b = open_accumulating(models[i], device_under_test(), 2), .model = models[i]};
 		ck_session_train(t.b.session, &adamw);
 		train_plan(&t, "none");
 		bench_each_plan(t.b.graph, train_plan, &t);
@@ -321,7 +326,7 @@ static ck_course train_alone(const char *model, const ck_optimizer *o, int accum
 {
 	ck_err err = {""};
 	ck_course c;
-	bench b = bench_open_model(model, "cpu", 1, 1);
+	bench b = bench_open_model(model, device_under_test(), 1, 1);
 	ck_session_train(b.session, o);
 	if (accumulate > 1)
 		ck_session_accumulate(b.session);

@@ -8,6 +8,8 @@
 #include "kernels/alloc.h"
 #include "suite/support.h"
 
+TestSuite(buffers, .init = device_or_skip);
+
 /* What the buffers hold at one moment: by value, NULL for all else. */
 typedef struct moment {
 	void **at;
@@ -127,15 +129,16 @@ static void check_plan(void *user, const char *plan)
 
 Test(buffers, move_once_and_in_the_forward, .timeout = 120)
 {
-	static const struct {
+	const char *tested = device_under_test();
+	const struct {
 		const char *model, *device;
 	} cases[] = {
-	    {"resnet20:image=8,batch=4", "cpu"},
-	    {"resnet18:image=32,batch=2,classes=10,width=4,inplace=1", "cpu"},
-	    {"vgg11:image=32,batch=2,classes=10,width=4,dropout=0.2", "cpu"},
-	    {"mlp:layers=6,width=24,inputs=20,classes=7,batch=9,dropout=0.2,tally=1", "cpu"},
+	    {"resnet20:image=8,batch=4", tested},
+	    {"resnet18:image=32,batch=2,classes=10,width=4,inplace=1", tested},
+	    {"vgg11:image=32,batch=2,classes=10,width=4,dropout=0.2", tested},
+	    {"mlp:layers=6,width=24,inputs=20,classes=7,batch=9,dropout=0.2,tally=1", tested},
 	    {"mlp:layers=4,width=8,inputs=5,classes=3,batch=5,activation=gelu,tally=1", "ref"},
-	    {"transformer:layers=3,width=32,heads=4,seq=12,vocab=40,batch=3,tally=1", "cpu"},
+	    {"transformer:layers=3,width=32,heads=4,seq=12,vocab=40,batch=3,tally=1", tested},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		buffers t = {.model = cases[i].model};
@@ -195,7 +198,7 @@ static void check_tie(void *user, const char *plan)
 
 Test(buffers, a_tie_goes_to_the_first_under_every_plan)
 {
-	static const char *const devices[] = {"cpu", "ref"};
+	const char *const devices[] = {device_under_test(), "ref"};
 	for (int k = 0; k < 2; k++) {
 		buffers t = {.model = "tied rows"};
 		t.b = bench_open(tied_rows(k ? CK_F64 : CK_F32), devices[k], 2, 1);

@@ -10,6 +10,8 @@
 #include "suite/planner/random.h"
 #include "suite/support.h"
 
+TestSuite(forward, .init = device_or_skip);
+
 static ck_schedule forward_schedule(const ck_graph *g, ck_workspaces w)
 {
 	ck_err err = {0};
@@ -80,7 +82,7 @@ static void check_plan(void *user, const char *plan)
 static void check_case(const char *model)
 {
 	printf("# ckbench parity %s\n", model);
-	subject t = {.b = bench_open_model(model, "cpu", 2, 1), .model = model};
+	subject t = {.b = bench_open_model(model, device_under_test(), 2, 1), .model = model};
 	ck_schedule s = forward_schedule(t.b.graph, ck_session_workspaces(t.b.session));
 	ck_program *p = bench_program(&t.b, &s);
 	double forward_flops = 0;
@@ -108,7 +110,7 @@ static void check_case(const char *model)
 
 Test(forward, saves_nothing_and_leaves_the_same, .timeout = 300)
 {
-	char **cases = read_list("parity.txt");
+	char **cases = parity_cases();
 	for (int i = 0; cases[i]; i++)
 		check_case(cases[i]);
 	free_list(cases);
@@ -249,7 +251,7 @@ static void expect_refused(const ck_graph *g, const ck_schedule *s, const char *
 
 Test(forward, a_schedule_that_is_none_is_refused)
 {
-	bench b = bench_open_model("mlp:layers=3,width=8,inputs=8,classes=4,batch=4", "cpu", 1, 1);
+	bench b = bench_open_model("mlp:layers=3,width=8,inputs=8,classes=4,batch=4", device_under_test(), 1, 1);
 	ck_schedule s = forward_schedule(b.graph, (ck_workspaces){0}), none = bench_plan(&b, "none");
 	s.forward_only = false;
 	expect_refused(b.graph, &s,

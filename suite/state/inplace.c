@@ -7,6 +7,8 @@
 #include "harness/run/program.h"
 #include "suite/support.h"
 
+TestSuite(inplace, .init = device_or_skip);
+
 /* ---- under every plan ---------------------------------------------------------------------------------------------------- */
 
 typedef struct subject {
@@ -78,7 +80,7 @@ static void check_against_plain(const subject *t, const char *plain)
 	cr_assert(ck_settings_read(&settings, plain, &err) == CK_OK, "%s", err.text);
 	settings.options = (ck_build_options){.input_grad = true, .no_fusion = true};
 	cr_assert(ck_model_build(&settings, CK_F32, &g, &err) == CK_OK, "%s", err.text);
-	bench b = bench_open(g, "cpu", 2, 1);
+	bench b = bench_open(g, device_under_test(), 2, 1);
 	ck_schedule s = bench_plan(&b, "none");
 	ck_program *p = bench_program(&b, &s);
 	ck_outcome o = bench_outcome(&b, p);
@@ -106,7 +108,7 @@ Test(inplace, is_right_under_every_plan, .timeout = 120)
 	int ends = 0;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		printf("# ckbench parity %s\n", cases[i].model);
-		subject t = {.b = bench_open_model(cases[i].model, "cpu", 2, 1), .model = cases[i].model};
+		subject t = {.b = bench_open_model(cases[i].model, device_under_test(), 2, 1), .model = cases[i].model};
 		bench_each_plan(t.b.graph, check_plan, &t);
 		if (cases[i].plain)
 			check_against_plain(&t, cases[i].plain);
@@ -120,7 +122,8 @@ Test(inplace, is_right_under_every_plan, .timeout = 120)
 /* A value that is gone after its reader cannot be where a segment starts. */
 Test(inplace, what_is_overwritten_is_no_cut)
 {
-	subject t = {.b = bench_open_model("mlp:layers=4,width=8,inputs=8,classes=4,batch=4,inplace=1", "cpu", 1, 1)};
+	subject t = {
+	    .b = bench_open_model("mlp:layers=4,width=8,inputs=8,classes=4,batch=4,inplace=1", device_under_test(), 1, 1)};
 	const ck_graph *g = t.b.graph;
 	cr_expect(g->nstages == 4, "%d stages", g->nstages);
 	for (int s = 1; s < g->nstages; s++)
@@ -252,7 +255,7 @@ Test(inplace, a_schedule_that_reads_the_input_later_is_refused)
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		ck_err err = {0};
-		bench b = bench_open(must_build(cases[i].make), "cpu", 1, 1);
+		bench b = bench_open(must_build(cases[i].make), device_under_test(), 1, 1);
 		ck_schedule s = cases[i].schedule ? listed(b.graph, cases[i].schedule) : bench_plan(&b, "none");
 		ck_program *p = NULL;
 		ck_status status = ck_program_make(b.session, &s, &p, &err);

@@ -16,6 +16,8 @@
 #include "suite/planner/random.h"
 #include "suite/support.h"
 
+TestSuite(rng, .init = device_or_skip);
+
 /* ---- kernels ------------------------------------------------------------------------------------------------------------- */
 
 /* Odd places, either side of 2^32, and where the counter comes round. */
@@ -85,8 +87,8 @@ static void check_masks(const ck_backend *b, int threads)
 
 Test(rng, masks_from_any_place_of_the_stream, .timeout = 60)
 {
-	for (const ck_backend *const *b = ck_backends; *b; b++)
-		for (int threads = 1; threads <= 4; threads *= 2)
+	for (const ck_backend *const *b = backends_under_test(); *b; b++)
+		for (int threads = 1; threads <= (device_is_named() ? 1 : 4); threads *= 2)
 			check_masks(*b, threads);
 }
 
@@ -183,22 +185,26 @@ static void check_plan(bench *b, const char *model, const char *plan, base *none
 	ck_schedule_free(&s);
 }
 
+typedef struct turn {
+	bench *b;
+	const char *model;
+	base *none;
+} turn;
+
+static void check_turn(void *user, const char *plan)
+{
+	const turn *t = user;
+	check_plan(t->b, t->model, plan, t->none);
+}
+
 static void check_model(const char *model, const char *device, int threads)
 {
 	printf("# ckbench parity %s --rng stateful --device %s --threads %d\n", model, device, threads);
 	bench b = open_stateful(model, device, threads);
 	base none = {.taken = false};
-	check_plan(&b, model, "none", &none);
-	for (int i = 0; ck_planners[i]; i++) {
-		int64_t least = 1, most = 1;
-		if (ck_planners[i]->knob)
-			ck_planners[i]->range(b.graph, &least, &most);
-		for (int64_t k = least; k <= most; k++) {
-			char plan[64];
-			snprintf(plan, sizeof plan, ck_planners[i]->knob ? "%s:%" PRId64 : "%s", ck_planners[i]->name, k);
-			check_plan(&b, model, plan, &none);
-		}
-	}
+	turn t = {&b, model, &none};
+	check_turn(&t, "none");
+	bench_each_plan(b.graph, check_turn, &t);
 	free(none.tape.at);
 	ck_outcome_free(&none.outcome);
 	bench_close(&b);
@@ -212,8 +218,9 @@ Test(rng, every_plan_draws_alike, .timeout = 240)
 	    "transformer:layers=3,width=20,heads=4,seq=11,vocab=40,batch=3,dropout=0.2",
 	};
 	for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
-		check_model(models[i], "cpu", 1);
-		check_model(models[i], "cpu", 2);
+		check_model(models[i], device_under_test(), 1);
+		if (!device_is_named())
+			check_model(models[i], device_under_test(), 2);
 	}
 	check_model("transformer:layers=1,width=12,heads=2,seq=5,vocab=20,batch=2,dropout=0.2", "ref", 1);
 }
@@ -223,7 +230,8 @@ Test(rng, disciplines_differ)
 {
 	const char *model = "mlp:layers=4,width=16,batch=8,dropout=0.3";
 	for (int stateful = 0; stateful < 2; stateful++) {
-		bench b = stateful ? open_stateful(model, "cpu", 1) : bench_open_model(model, "cpu", 1, 1);
+		bench b = stateful ? open_stateful(model, device_under_test(), 1)
+				   : bench_open_model(model, device_under_test(), 1, 1);
 		ck_schedule s = bench_plan(&b, "none");
 		ck_program *p = bench_program(&b, &s);
 		tape t = run_steps(&b, p);
@@ -266,7 +274,7 @@ Test(rng, training)
 					     "transformer:layers=2,width=32,heads=4,seq=12,vocab=40,batch=3,dropout=0.1"};
 	static const char *const plans[] = {"none", "stages", "uniform:2", "uniform:3", "torch:2"};
 	for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
-		bench b = open_stateful(models[i], "cpu", 2);
+		bench b = open_stateful(models[i], device_under_test(), 2);
 		ck_optimizer o = ck_optimizer_preset(CK_ADAMW);
 		ck_session_train(b.session, &o);
 		ck_course courses[sizeof plans / sizeof *plans];
@@ -322,7 +330,7 @@ Test(rng, costs_are_exact)
 	    {"F0 F1 F0 F2 F3 F4 B4 B3 B2 B1 B0", "within the forward, too", 1, 2, 2},
 	    {"F0 F1 F2 F3 F4 B4 F3 B3 B2 B1 B0", "one that does not draw", 0, 0, 0},
 	};
-	bench b = open_stateful("mlp:layers=4,width=16,inputs=16,classes=5,batch=8,dropout=0.3", "cpu", 1);
+	bench b = open_stateful("mlp:layers=4,width=16,inputs=16,classes=5,batch=8,dropout=0.3", device_under_test(), 1);
 	ck_outcome none = {0};
 	cr_assert(b.graph->nops == 5 && b.graph->ops[2].contract.random && !b.graph->ops[3].contract.random);
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -357,7 +365,7 @@ Test(rng, costs_nothing)
 		     {"gpt-tiny:dropout=0.1", CK_RNG_COUNTER}};
 	static const char *const plans[] = {"none", "stages", "uniform:2", "uniform:4", "every:2"};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		bench b = bench_open_model(cases[i].model, "cpu", 1, 1);
+		bench b = bench_open_model(cases[i].model, device_under_test(), 1, 1);
 		ck_session_rng(b.session, cases[i].rng);
 		for (size_t k = 0; k < sizeof plans / sizeof *plans; k++) {
 			ck_schedule s = bench_plan(&b, plans[k]);
@@ -401,7 +409,7 @@ Test(rng, another_order_is_named)
 {
 	static const char cause[] = "'right.drop' draws before 'left.drop'";
 	for (int stateful = 0; stateful < 2; stateful++) {
-		bench b = bench_open(branches(), "cpu", 1, 1);
+		bench b = bench_open(branches(), device_under_test(), 1, 1);
 		ck_session_rng(b.session, stateful ? CK_RNG_STATEFUL : CK_RNG_COUNTER);
 		ck_outcome o[2];
 		ck_course c[2];
@@ -442,7 +450,7 @@ Test(rng, another_order_is_named)
 static void check_random(uint64_t seed, int *in_order, int *out_of_order, int *failed, int *jumps)
 {
 	rng r = {seed};
-	bench b = bench_open(random_graph(&r, CK_F32), "cpu", 1, seed);
+	bench b = bench_open(random_graph(&r, CK_F32), device_under_test(), 1, seed);
 	ck_session_rng(b.session, CK_RNG_STATEFUL);
 	ck_schedule plain = bench_plan(&b, "none");
 	ck_program *none = bench_program(&b, &plain);

@@ -12,6 +12,11 @@
 #include "kernels/alloc.h"
 #include "suite/support.h"
 
+TestSuite(scaler, .init = device_or_skip);
+TestSuite(skipped_steps, .init = device_or_skip);
+TestSuite(scaled_training, .init = device_or_skip);
+TestSuite(scaled_parity, .init = device_or_skip);
+
 /* ---- the schedule of scales ---------------------------------------------------------------------------------------------- */
 
 Test(scaler, presets_are_those_of_pytorch)
@@ -97,17 +102,34 @@ static void *tensor(const rig *r, int64_t n)
 	return memory;
 }
 
+/* Element i in device memory. */
 static void put(const rig *r, void *data, int64_t i, double x)
 {
-	if (r->backend->real == CK_F64)
-		((double *)data)[i] = x;
-	else
-		((float *)data)[i] = (float)x;
+	double element;
+	size_t size = ck_dtype_size(r->backend->real);
+	ck_element_put(r->backend->real, &element, 0, x);
+	r->backend->write(r->device, (char *)data + (size_t)i * size, &element, size);
 }
 
 static double get(const rig *r, const void *data, int64_t i)
 {
-	return r->backend->real == CK_F64 ? ((const double *)data)[i] : (double)((const float *)data)[i];
+	double element;
+	size_t size = ck_dtype_size(r->backend->real);
+	r->backend->read(r->device, &element, (const char *)data + (size_t)i * size, size);
+	return ck_element_get(r->backend->real, &element, 0);
+}
+
+/* All n elements, on the host; fresh memory. */
+static double *get_all(const rig *r, const void *data, int64_t n)
+{
+	size_t bytes = (size_t)n * ck_dtype_size(r->backend->real);
+	void *host = ck_alloc(1, bytes);
+	double *x = ck_alloc((size_t)n, sizeof *x);
+	r->backend->read(r->device, host, data, bytes);
+	for (int64_t i = 0; i < n; i++)
+		x[i] = ck_element_get(r->backend->real, host, i);
+	free(host);
+	return x;
 }
 
 /* Elements that a float32 and a factor that is a power of two keep exact. */
@@ -116,22 +138,34 @@ static double number_at(int64_t i)
 	return (double)((i * 37) % 255 - 127) * 0x1p-3;
 }
 
-static void fill(const rig *r, ck_gradient g)
+static double three(int64_t i)
 {
+	(void)i;
+	return 3;
+}
+
+static void fill(const rig *r, ck_gradient g, double (*with)(int64_t i))
+{
+	size_t bytes = (size_t)g.n * ck_dtype_size(r->backend->real);
+	void *host = ck_alloc(1, bytes);
 	for (int64_t i = 0; i < g.n; i++)
-		put(r, g.data, i, number_at(i));
+		ck_element_put(r->backend->real, host, i, with(i));
+	r->backend->write(r->device, g.data, host, bytes);
+	free(host);
 }
 
 static void check_unscale(const rig *r, const char *what, ck_gradient *all, int count)
 {
 	static const double bad[] = {INFINITY, -INFINITY, NAN};
 	for (int i = 0; i < count; i++)
-		fill(r, all[i]);
+		fill(r, all[i], number_at);
 	cr_expect(!r->backend->unscale(r->device, 0x1p-16, count, all), "%s: an overflow where there is none", what);
-	for (int i = 0; i < count; i++)
+	for (int i = 0; i < count; i++) {
+		double *got = get_all(r, all[i].data, all[i].n);
 		for (int64_t e = 0; e < all[i].n; e++)
-			cr_assert(get(r, all[i].data, e) == number_at(e) * 0x1p-16, "%s: tensor %d, element %lld", what, i,
-				  (long long)e);
+			cr_assert(got[e] == number_at(e) * 0x1p-16, "%s: tensor %d, element %lld", what, i, (long long)e);
+		free(got);
+	}
 	for (int i = 0; i < count; i++)
 		for (int64_t e = 0; e < all[i].n; e += all[i].n < 200 ? 1 : 997) {
 			double held = get(r, all[i].data, e);
@@ -152,7 +186,7 @@ static void check_limits(const rig *r, const char *what, ck_gradient g)
 {
 	const double limits[] = {FLT_MAX, -FLT_MAX, FLT_MIN, FLT_MIN / 8, -0.0};
 	for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
-		fill(r, g);
+		fill(r, g, number_at);
 		put(r, g.data, g.n - 1, limits[i]);
 		cr_expect(!r->backend->unscale(r->device, 0.5, 1, &g), "%s: %g is no overflow", what, limits[i]);
 		cr_expect(get(r, g.data, g.n - 1) == limits[i] / 2, "%s: half of %g is not %g", what, limits[i],
@@ -160,19 +194,29 @@ static void check_limits(const rig *r, const char *what, ck_gradient g)
 	}
 }
 
-static const struct {
-	const char *device;
-	int threads;
-} devices[] = {{"ref", 1}, {"cpu", 1}, {"cpu", 2}, {"cpu", 3}};
-enum { DEVICES = sizeof devices / sizeof *devices };
+/* 0: ref. The device under test; cpu with one, two and three threads. */
+static int devices(void)
+{
+	return device_is_named() ? 2 : 4;
+}
+
+static const char *device_at(int d)
+{
+	return d == 0 ? "ref" : device_under_test();
+}
+
+static int threads_at(int d)
+{
+	return d == 0 ? 1 : d;
+}
 
 Test(scaler, sees_every_overflow_and_no_other)
 {
 	static const int64_t sizes[] = {1, 7, 64, 65, 131, 40001};
 	enum { SIZES = sizeof sizes / sizeof *sizes };
-	for (int d = 0; d < DEVICES; d++) {
-		rig r = rig_open(devices[d].device, devices[d].threads);
-		char *what = ck_text("%s, %d threads", devices[d].device, devices[d].threads);
+	for (int d = 0; d < devices(); d++) {
+		rig r = rig_open(device_at(d), threads_at(d));
+		char *what = ck_text("%s, %d threads", device_at(d), threads_at(d));
 		ck_gradient all[SIZES];
 		for (int i = 0; i < SIZES; i++) {
 			all[i] = (ck_gradient){sizes[i], tensor(&r, sizes[i])};
@@ -190,16 +234,17 @@ Test(scaler, sees_every_overflow_and_no_other)
 Test(scaler, sums_are_element_by_element)
 {
 	enum { N = 40003 };
-	for (int d = 0; d < DEVICES; d++) {
-		rig r = rig_open(devices[d].device, devices[d].threads);
+	for (int d = 0; d < devices(); d++) {
+		rig r = rig_open(device_at(d), threads_at(d));
 		void *from = tensor(&r, N), *to = tensor(&r, N);
-		fill(&r, (ck_gradient){N, from});
-		for (int i = 0; i < N; i++)
-			put(&r, to, i, 3);
+		fill(&r, (ck_gradient){N, from}, number_at);
+		fill(&r, (ck_gradient){N, to}, three);
 		r.backend->add(r.device, N, from, to);
+		double *sums = get_all(&r, to, N), *added = get_all(&r, from, N);
 		for (int i = 0; i < N; i++)
-			cr_assert(get(&r, to, i) == 3 + number_at(i) && get(&r, from, i) == number_at(i), "%s: element %d",
-				  devices[d].device, i);
+			cr_assert(sums[i] == 3 + number_at(i) && added[i] == number_at(i), "%s: element %d", device_at(d), i);
+		free(sums);
+		free(added);
 		r.backend->free(r.device, from);
 		r.backend->free(r.device, to);
 		r.backend->close(r.device);
@@ -320,7 +365,7 @@ Test(skipped_steps, leave_everything_untouched, .timeout = 120)
 		for (int kind = 0; kind < CK_OPTIMIZER_KIND_COUNT; kind++)
 			for (int accumulate = 1; accumulate <= 3; accumulate += 2) {
 				static const double scales[STEPS] = {65536, 65536, 32768, 16384, 16384, 32768};
-				training t = open_training(models[i], "cpu", (ck_optimizer_kind)kind, &o);
+				training t = open_training(models[i], device_under_test(), (ck_optimizer_kind)kind, &o);
 				t.overflows = 1u << 1 | 1u << 2;
 				t.accumulate = accumulate;
 				if (accumulate > 1)
@@ -339,8 +384,8 @@ Test(skipped_steps, do_not_count)
 {
 	ck_scaler_options o = ck_scaler_preset();
 	for (int kind = 0; kind < CK_OPTIMIZER_KIND_COUNT; kind++) {
-		training all = open_training(models[0], "cpu", (ck_optimizer_kind)kind, &o);
-		training skipping = open_training(models[0], "cpu", (ck_optimizer_kind)kind, &o);
+		training all = open_training(models[0], device_under_test(), (ck_optimizer_kind)kind, &o);
+		training skipping = open_training(models[0], device_under_test(), (ck_optimizer_kind)kind, &o);
 		skipping.overflows = 1;
 		train_plan(&all, "none");
 		train_plan(&skipping, "none");
@@ -359,8 +404,8 @@ Test(scaled_training, has_the_bits_of_plain_training, .timeout = 120)
 	ck_scaler_options o = ck_scaler_preset();
 	o.interval = 2;
 	for (int i = 0; i < MODELS; i++) {
-		training plain = open_training(models[i], "cpu", CK_ADAMW, NULL);
-		training scaled = open_training(models[i], "cpu", CK_ADAMW, &o);
+		training plain = open_training(models[i], device_under_test(), CK_ADAMW, NULL);
+		training scaled = open_training(models[i], device_under_test(), CK_ADAMW, &o);
 		train_plan(&plain, "none");
 		train_plan(&scaled, "none");
 		cr_expect(!plain.baseline.scaled && scaled.baseline.scaled &&
@@ -379,7 +424,7 @@ Test(scaled_training, every_plan_trains_alike, .timeout = 300)
 	ck_scaler_options o = ck_scaler_preset();
 	o.interval = 2;
 	for (int i = 0; i < MODELS; i++) {
-		training t = open_training(models[i], "cpu", CK_ADAMW, &o);
+		training t = open_training(models[i], device_under_test(), CK_ADAMW, &o);
 		t.overflows = 1u << 0 | 1u << 3;
 		train_plan(&t, "none");
 		bench_each_plan(t.b.graph, train_plan, &t);
@@ -393,7 +438,8 @@ Test(scaled_training, learns_after_real_overflows, .timeout = 120)
 {
 	ck_scaler_options o = ck_scaler_preset();
 	o.scale = 3.4e38;
-	training t = open_training("cnn:depth=20,image=8,channels=1,width=16,classes=10,batch=16", "cpu", CK_ADAMW, &o);
+	training t =
+	    open_training("cnn:depth=20,image=8,channels=1,width=16,classes=10,batch=16", device_under_test(), CK_ADAMW, &o);
 	t.steps = 40;
 	t.data = "digits";
 	train_plan(&t, "none");
@@ -418,7 +464,7 @@ static void spoil_state(void *user, ck_scaler_moment at, ck_scaler *s)
 Test(scaled_training, a_difference_in_the_scaler_is_named)
 {
 	ck_scaler_options o = ck_scaler_preset();
-	training t = open_training(models[0], "cpu", CK_ADAMW, &o);
+	training t = open_training(models[0], device_under_test(), CK_ADAMW, &o);
 	train_plan(&t, "none");
 	ck_schedule none = bench_plan(&t.b, "none");
 	ck_program *p = bench_program(&t.b, &none);
@@ -474,7 +520,7 @@ Test(scaled_parity, every_plan_at_a_scale_that_overflows_first, .timeout = 300)
 		     {"gpt-tiny:dropout=0.2", 65536, false},
 		     {"mlp:layers=4,width=17,inputs=5,classes=3,batch=5,activation=gelu,dropout=0.1", 1, false}};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		parity t = {.b = bench_open_model(cases[i].model, "cpu", 1, 1)};
+		parity t = {.b = bench_open_model(cases[i].model, device_under_test(), 1, 1)};
 		ck_scaler_options o = ck_scaler_preset();
 		o.scale = cases[i].scale;
 		ck_session_scale(t.b.session, &o);
@@ -522,7 +568,7 @@ Test(scaled_parity, every_step_counts)
 		     {{NULL, -1, 99}, 65536, "not finite down to a scale of 1, so that equality proves nothing", 16, true}};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		ck_err err = {""}, why = {""};
-		bench b = bench_open_model("resnet18:image=32,batch=2,classes=10,width=8", "cpu", 1, 1);
+		bench b = bench_open_model("resnet18:image=32,batch=2,classes=10,width=8", device_under_test(), 1, 1);
 		ck_scaler_options o = ck_scaler_preset();
 		o.scale = cases[i].scale;
 		ck_session_scale(b.session, &o);
@@ -532,7 +578,7 @@ Test(scaled_parity, every_step_counts)
 		meddler with = cases[i].with;
 		with.graph = b.graph;
 		const ck_hook hook = {.user = &with, .before = meddle};
-		cr_assert(ck__outcome_take(p, &b.memory, b.seed, &hook, &other, &err) == CK_OK, "%s", err.text);
+		cr_assert(ck__outcome_take(p, &b.memory, b.seed, &hook, NULL, &other, &err) == CK_OK, "%s", err.text);
 		ck_verdict verdict = ck_outcome_compare(b.graph, cases[i].itself ? &other : &baseline, &other, &why);
 		cr_expect((verdict == CK_BITWISE) == !*cases[i].says && strstr(why.text, cases[i].says), "case %zu: %s", i,
 			  why.text);

@@ -8,6 +8,8 @@
 #include "kernels/alloc.h"
 #include "suite/support.h"
 
+TestSuite(wiring, .init = device_or_skip);
+
 typedef struct wiring {
 	bench b;
 	const char *what;
@@ -124,13 +126,13 @@ static void close_wiring(wiring *t)
  * gradient, so that a whole segment may have no backward. */
 Test(wiring, a_frozen_layer_costs_no_other_its_gradient, .timeout = 60)
 {
-	wiring whole = {.b = bench_open(chain(0, 0), "cpu", 2, 1), .what = "nothing frozen"};
+	wiring whole = {.b = bench_open(chain(0, 0), device_under_test(), 2, 1), .what = "nothing frozen"};
 	run_all_plans(&whole);
 	for (int from = 1; from <= LAYERS; from++)
 		for (int to = from; to <= (from == 1 ? LAYERS - 1 : from); to++) {
 			char what[48];
 			snprintf(what, sizeof what, "layers %d to %d frozen", from, to);
-			wiring t = {.b = bench_open(chain(from, to), "cpu", 2, 1), .what = what};
+			wiring t = {.b = bench_open(chain(from, to), device_under_test(), 2, 1), .what = what};
 			run_all_plans(&t);
 			expect_same_gradients(&whole, &t);
 			close_wiring(&t);
@@ -150,7 +152,7 @@ Test(wiring, frozen_first_layers_of_models, .timeout = 120)
 	};
 	for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
 		printf("# ckbench parity %s\n", models[i]);
-		wiring t = {.b = bench_open_model(models[i], "cpu", 2, 1), .what = models[i]};
+		wiring t = {.b = bench_open_model(models[i], device_under_test(), 2, 1), .what = models[i]};
 		int frozen = 0;
 		for (int v = 0; v < t.b.graph->nvalues; v++)
 			frozen += t.b.graph->values[v].kind == CK_PARAM && !t.b.graph->values[v].trainable;
@@ -256,7 +258,7 @@ static void check_contributions(wiring *t, const ck_program *p, const char *plan
 	const ck_hook hook = {.user = &k, .before = note};
 	ck_err err = {0};
 	ck_outcome o;
-	cr_assert(ck__outcome_take(p, &t->b.memory, t->b.seed, &hook, &o, &err) == CK_OK, "%s", err.text);
+	cr_assert(ck__outcome_take(p, &t->b.memory, t->b.seed, &hook, NULL, &o, &err) == CK_OK, "%s", err.text);
 	cr_expect(k.n == 2 && k.op[0] == ck_graph_op(g, last_use) && !k.added[0] && k.op[1] == ck_graph_op(g, first_use) &&
 		      k.added[1],
 		  "%s, plan %s: '%s' should be written by %s, then added to by %s, once each; %d contributions", t->what, plan,
@@ -313,7 +315,7 @@ static void check_transformer(void *user, const char *plan)
 /* The transformer's, whose uses lie at both ends, in different segments. */
 Test(wiring, a_tied_weight_is_formed_once_in_order, .timeout = 60)
 {
-	wiring t = {.b = bench_open_model("gpt-tiny:dropout=0.1", "cpu", 2, 1), .what = "gpt-tiny:dropout=0.1"};
+	wiring t = {.b = bench_open_model("gpt-tiny:dropout=0.1", device_under_test(), 2, 1), .what = "gpt-tiny:dropout=0.1"};
 	bench_each_plan(t.b.graph, check_transformer, &t);
 	close_wiring(&t);
 }

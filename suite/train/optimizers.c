@@ -8,6 +8,9 @@
 
 #include "kernels/alloc.h"
 #include "kernels/ops.h"
+#include "suite/device.h"
+
+TestSuite(optimizers, .init = device_or_skip);
 
 enum { STEPS = 4 };
 
@@ -30,18 +33,38 @@ static void *device_tensor(const rig *r)
 	return memory;
 }
 
+static size_t bytes_of(const rig *r)
+{
+	return (size_t)r->n * ck_dtype_size(r->backend->real);
+}
+
 static void put(const rig *r, void *to, const double *from)
 {
+	void *host = ck_alloc(1, bytes_of(r));
 	for (int64_t i = 0; i < r->n; i++)
-		if (r->backend->real == CK_F64)
-			((double *)to)[i] = from[i];
-		else
-			((float *)to)[i] = (float)from[i];
+		ck_element_put(r->backend->real, host, i, from[i]);
+	r->backend->write(r->device, to, host, bytes_of(r));
+	free(host);
 }
 
 static double get(const rig *r, const void *from, int64_t i)
 {
-	return r->backend->real == CK_F64 ? ((const double *)from)[i] : (double)((const float *)from)[i];
+	double element;
+	size_t size = ck_dtype_size(r->backend->real);
+	r->backend->read(r->device, &element, (const char *)from + (size_t)i * size, size);
+	return ck_element_get(r->backend->real, &element, 0);
+}
+
+/* All n elements, on the host; fresh memory. */
+static double *get_all(const rig *r, const void *from)
+{
+	void *host = ck_alloc(1, bytes_of(r));
+	double *x = ck_alloc((size_t)r->n, sizeof *x);
+	r->backend->read(r->device, host, from, bytes_of(r));
+	for (int64_t i = 0; i < r->n; i++)
+		x[i] = ck_element_get(r->backend->real, host, i);
+	free(host);
+	return x;
 }
 
 static rig rig_open(const char *device, int threads, ck_optimizer o, int64_t n, const double *start)
@@ -227,12 +250,14 @@ static double *numbers(int64_t n, int t)
  * squared. */
 static void compare(const rig *ref, const rig *cpu, const char *what, const void *want, const void *got, double scale)
 {
+	double *w = get_all(ref, want), *g = get_all(cpu, got);
 	for (int64_t e = 0; e < ref->n; e++) {
-		double off = fabs(get(ref, want, e) - get(cpu, got, e));
+		double off = fabs(w[e] - g[e]);
 		cr_assert(off <= 16 * scale * FLT_EPSILON, "%s, %lld elements: %s of element %lld is %.9g, not %.9g",
-			  ck_optimizer_name(ref->optimizer.kind), (long long)ref->n, what, (long long)e, get(cpu, got, e),
-			  get(ref, want, e));
+			  ck_optimizer_name(ref->optimizer.kind), (long long)ref->n, what, (long long)e, g[e], w[e]);
 	}
+	free(w);
+	free(g);
 }
 
 Test(optimizers, cpu_against_the_reference, .timeout = 120)
@@ -240,7 +265,8 @@ Test(optimizers, cpu_against_the_reference, .timeout = 120)
 	for (size_t i = 0; i < sizeof tried / sizeof *tried; i++)
 		for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
 			double *w = numbers(sizes[s], 0);
-			rig ref = rig_open("ref", 1, tried[i], sizes[s], w), cpu = rig_open("cpu", 2, tried[i], sizes[s], w);
+			rig ref = rig_open("ref", 1, tried[i], sizes[s], w),
+			    cpu = rig_open(device_under_test(), 2, tried[i], sizes[s], w);
 			for (int t = 1; t <= STEPS; t++) {
 				double *g = numbers(sizes[s], t);
 				rig_step(&ref, t, g);
@@ -258,6 +284,7 @@ Test(optimizers, cpu_against_the_reference, .timeout = 120)
 
 Test(optimizers, same_bits_with_any_number_of_threads, .timeout = 120)
 {
+	device_is_cpu_or_skip();
 	static const int threads[] = {1, 2, 3, 4};
 	for (size_t i = 0; i < sizeof tried / sizeof *tried; i++)
 		for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
@@ -265,7 +292,7 @@ Test(optimizers, same_bits_with_any_number_of_threads, .timeout = 120)
 			size_t bytes = (size_t)sizes[s] * sizeof(float);
 			float *first = ck_alloc(1, bytes);
 			for (size_t k = 0; k < sizeof threads / sizeof *threads; k++) {
-				rig r = rig_open("cpu", threads[k], tried[i], sizes[s], w);
+				rig r = rig_open(device_under_test(), threads[k], tried[i], sizes[s], w);
 				for (int t = 1; t <= STEPS; t++) {
 					double *g = numbers(sizes[s], t);
 					rig_step(&r, t, g);

@@ -8,7 +8,16 @@
 #include "harness/run/train.h"
 #include "suite/support.h"
 
-enum { STEPS = 12 };
+TestSuite(plans, .init = device_or_skip);
+TestSuite(learning, .init = device_or_skip);
+
+enum { STEPS = 12, FEW = 3 };
+
+/* How many are compared. */
+static int steps(void)
+{
+	return device_is_slow() ? FEW : STEPS;
+}
 
 static const ck_optimizer optimizers[] = {
     {CK_SGD, .lr = 0.02},
@@ -33,7 +42,7 @@ static bench open_mixed(const char *model, int threads, ck_dtype low, const ck_o
 	cr_assert(ck_settings_read(&s, model, &err) == CK_OK, "%s", err.text);
 	s.options.low = low;
 	cr_assert(ck_model_build(&s, CK_F32, &g, &err) == CK_OK, "%s: %s", model, err.text);
-	bench b = bench_open(g, "cpu", threads, 1);
+	bench b = bench_open(g, device_under_test(), threads, 1);
 	ck_session_train(b.session, o);
 	return b;
 }
@@ -73,8 +82,8 @@ static void check_plan(const bench *b, const char *model, const char *plan, cons
 {
 	ck_err err = {""};
 	ck_program *p = program_of(b, plan);
-	ck_status status = train(b, p, NULL, STEPS, baseline, c, &err);
-	cr_expect(status == CK_OK && c->steps == STEPS, "ckbench train %s --plans %s: %s", model, plan, err.text);
+	ck_status status = train(b, p, NULL, steps(), baseline, c, &err);
+	cr_expect(status == CK_OK && c->steps == steps(), "ckbench train %s --plans %s: %s", model, plan, err.text);
 	cr_expect(c->live_peak == p->trace.peak, "%s %s: live peak %zu, predicted %zu", model, plan, c->live_peak,
 		  p->trace.peak);
 	size_t states = (size_t)ck_optimizer_states(&b->session->optimizer) * trained_bytes(b->graph);
@@ -99,6 +108,8 @@ static void check_cases(int threads, ck_dtype low)
 {
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
 		for (int k = 0; k < OPTIMIZERS; k++) {
+			if (device_is_slow() && (size_t)k != i % OPTIMIZERS)
+				continue;
 			printf("# ckbench train %s --optimizer %s --threads %d --amp %s\n", cases[i].model,
 			       ck_optimizer_name(optimizers[k].kind), threads, amps[low]);
 			bench b = open_mixed(cases[i].model, threads, low, &optimizers[k]);
@@ -106,8 +117,8 @@ static void check_cases(int threads, ck_dtype low)
 			check_plan(&b, cases[i].model, "none", NULL, &baseline);
 			for (const char *const *plan = cases[i].plans; *plan; plan++) {
 				check_plan(&b, cases[i].model, *plan, &baseline, &c);
-				cr_expect(memcmp(c.digest, baseline.digest, STEPS * sizeof *c.digest) == 0 &&
-					      memcmp(c.loss, baseline.loss, STEPS * sizeof *c.loss) == 0 &&
+				cr_expect(memcmp(c.digest, baseline.digest, (size_t)steps() * sizeof *c.digest) == 0 &&
+					      memcmp(c.loss, baseline.loss, (size_t)steps() * sizeof *c.loss) == 0 &&
 					      c.accuracy == baseline.accuracy,
 					  "%s %s: another course", cases[i].model, *plan);
 				ck_course_free(&c);
@@ -124,11 +135,13 @@ Test(plans, one_thread, .timeout = 120)
 
 Test(plans, two_threads, .timeout = 120)
 {
+	device_is_cpu_or_skip();
 	check_cases(2, CK_DTYPE_NONE);
 }
 
 Test(plans, four_threads, .timeout = 120)
 {
+	device_is_cpu_or_skip();
 	check_cases(4, CK_DTYPE_NONE);
 }
 
@@ -149,7 +162,7 @@ Test(plans, backends_agree, .timeout = 120)
 		ck_course course[2];
 		for (int device = 0; device < 2; device++) {
 			ck_err err = {""};
-			bench b = open_training(cases[0].model, device ? "ref" : "cpu", 1, &optimizers[k]);
+			bench b = open_training(cases[0].model, device ? "ref" : device_under_test(), 1, &optimizers[k]);
 			ck_program *p = program_of(&b, "none");
 			cr_assert(train(&b, p, NULL, STEPS, NULL, &course[device], &err) == CK_OK, "%s", err.text);
 			ck_program_free(p);
@@ -170,7 +183,7 @@ Test(plans, backends_agree, .timeout = 120)
  * ends there, and says where. */
 Test(plans, a_difference_is_named)
 {
-	bench b = open_training("resnet20:image=8,batch=2,dropout=0.2", "cpu", 1, &optimizers[2]);
+	bench b = open_training("resnet20:image=8,batch=2,dropout=0.2", device_under_test(), 1, &optimizers[2]);
 	ck_err err = {""};
 	ck_program *p = program_of(&b, "stages");
 	ck_course baseline, c;
@@ -202,7 +215,7 @@ Test(plans, a_difference_is_named)
 Test(plans, every_step_is_another)
 {
 	for (int k = 0; k < OPTIMIZERS; k++) {
-		bench b = open_training(cases[0].model, "cpu", 1, &optimizers[k]);
+		bench b = open_training(cases[0].model, device_under_test(), 1, &optimizers[k]);
 		ck_err err = {""};
 		ck_program *p = program_of(&b, "uniform:2");
 		ck_course c;
@@ -230,8 +243,8 @@ Test(plans, master_weights_take_small_steps)
 			for (int v = 0; v < b.graph->nvalues; v++)
 				cr_expect(b.graph->values[v].kind != CK_PARAM || b.graph->values[v].dtype == CK_F32,
 					  "%s --amp %s: %s", cases[i].model, amps[low], b.graph->values[v].name);
-			cr_assert(train(&b, p, NULL, STEPS, NULL, &c, &err) == CK_OK, "%s", err.text);
-			for (int step = 1; step < STEPS; step++)
+			cr_assert(train(&b, p, NULL, steps(), NULL, &c, &err) == CK_OK, "%s", err.text);
+			for (int step = 1; step < steps(); step++)
 				for (int k = 0; k < c.tensors - 1; k++) /* not the random stream: a case may have no dropout */
 					cr_expect(c.tensor[step][k] != c.tensor[step - 1][k],
 						  "%s --amp %s: step %d left tensor %d as it was", cases[i].model, amps[low],
@@ -245,7 +258,7 @@ Test(plans, master_weights_take_small_steps)
 Test(plans, divergence_is_told)
 {
 	ck_optimizer wild = {CK_SGD, .lr = 1000};
-	bench b = open_training("mlp:layers=4,width=16,batch=8", "cpu", 1, &wild);
+	bench b = open_training("mlp:layers=4,width=16,batch=8", device_under_test(), 1, &wild);
 	ck_err err = {""};
 	ck_program *p = program_of(&b, "none");
 	ck_course c;
@@ -265,7 +278,7 @@ Test(plans, divergence_is_told)
 Test(learning, every_step_takes_its_batch)
 {
 	ck_optimizer still = {CK_SGD, .lr = 0};
-	bench b = open_training("mlp:layers=2,width=8,batch=500", "cpu", 1, &still);
+	bench b = open_training("mlp:layers=2,width=8,batch=500", device_under_test(), 1, &still);
 	ck_program *p = program_of(&b, "none");
 	ck_batch *batch = NULL;
 	ck_err err = {""};
@@ -288,6 +301,8 @@ Test(learning, every_step_takes_its_batch)
 /* Above 95 % of the digits, over the last epoch as they were trained on. */
 Test(learning, digits, .timeout = 300)
 {
+	if (device_is_slow())
+		cr_skip_test("some hundred steps are many for %s", device_under_test());
 	static const struct {
 		const char *model;
 		int steps;

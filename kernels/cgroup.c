@@ -2,7 +2,7 @@
  * hold for those below it, so each folder from ours up to the root is read. Within a container the path may be the host's, and
  * not be there: then the root of what is mounted is our group. Version 2 has one hierarchy, without controllers in its line. */
 #define _GNU_SOURCE
-#include "harness/record/cgroup.h"
+#include "kernels/cgroup.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -76,21 +76,19 @@ static void look_at_cores(ck_cgroup *c, const char *folder)
 	free(path);
 }
 
-static void look_upward(ck_cgroup *c, const char *mount, const char *path)
+static void look_upward(const char *mount, const char *path, void (*look)(void *user, const char *folder), void *user)
 {
 	char *folder = ck_text("%s%s", mount, strcmp(path, "/") != 0 ? path : "");
 	for (char *end = folder + strlen(folder); end; end = strrchr(folder + strlen(mount), '/')) {
 		*end = 0;
-		look_at_memory(c, folder, "memory.max", "memory.current", "inactive_file ");
-		look_at_memory(c, folder, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file ");
-		look_at_cores(c, folder);
+		look(user, folder);
 	}
 	free(folder);
 }
 
-ck_cgroup ck_cgroup_read(void)
+/* The folder of each group that this process stands in, and of those above it. */
+static void each_folder(void (*look)(void *user, const char *folder), void *user)
 {
-	ck_cgroup c = {.memory_limit = SIZE_MAX, .memory_room = SIZE_MAX, .cores = HUGE_VAL};
 	FILE *f = fopen("/proc/self/cgroup", "r");
 	char *line = NULL;
 	size_t capacity = 0;
@@ -101,15 +99,43 @@ ck_cgroup ck_cgroup_read(void)
 		*path++ = 0;
 		path[strcspn(path, "\n")] = 0;
 		if (!controllers[1]) {
-			look_upward(&c, "/sys/fs/cgroup", path);
+			look_upward("/sys/fs/cgroup", path, look, user);
 		} else {
 			char *mount = ck_text("/sys/fs/cgroup/%s", controllers + 1);
-			look_upward(&c, mount, path);
+			look_upward(mount, path, look, user);
 			free(mount);
 		}
 	}
 	free(line);
 	if (f)
 		fclose(f);
+}
+
+static void look_at_limits(void *user, const char *folder)
+{
+	ck_cgroup *c = user;
+	look_at_memory(c, folder, "memory.max", "memory.current", "inactive_file ");
+	look_at_memory(c, folder, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file ");
+	look_at_cores(c, folder);
+}
+
+ck_cgroup ck_cgroup_read(void)
+{
+	ck_cgroup c = {.memory_limit = SIZE_MAX, .memory_room = SIZE_MAX, .cores = HUGE_VAL};
+	each_folder(look_at_limits, &c);
 	return c;
+}
+
+static void count_throttling(void *user, const char *folder)
+{
+	size_t *sum = user, n = number_in(folder, "cpu.stat", "nr_throttled ");
+	if (n != SIZE_MAX)
+		*sum = *sum == SIZE_MAX ? n : *sum + n;
+}
+
+size_t ck_cgroup_throttled(void)
+{
+	size_t sum = SIZE_MAX;
+	each_folder(count_throttling, &sum);
+	return sum;
 }

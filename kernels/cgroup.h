@@ -11,6 +11,8 @@ typedef struct ck_cgroup {
 } ck_cgroup;
 
 ck_cgroup ck_cgroup_read(void);
+/* How many times the groups have been stopped because their CPU time was used up; only grows. SIZE_MAX: nothing tells. */
+size_t ck_cgroup_throttled(void);
 
 /* Of two limits, the one that counts. */
 static inline size_t ck_less(size_t a, size_t b)
