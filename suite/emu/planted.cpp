@@ -45,22 +45,31 @@ bool barrier_removed(bool wrong)
 	return b.holds_sums();
 }
 
+/* In a block of one warp the shuffles let all read before one writes. */
 template <bool WRONG> CK_KERNEL void reused(const float *x, float *y)
 {
-	CK_SHARED(float, part, 32);
-	float sum = ck_block_sum(x[ck_thread()], part);
+	CK_SHARED(float, first, 1);
+	if (threadIdx.x == 0)
+		first[0] = x[ck_thread()];
+	__syncthreads();
+	float sum = ck_warp_sum(x[ck_thread()] - first[0]);
 	if (!WRONG)
 		__syncthreads();
 	if (threadIdx.x == 0) {
-		part[1] = sum;
-		y[blockIdx.x] = part[1];
+		first[0] = sum;
+		y[blockIdx.x] = first[0];
 	}
 }
 bool reused_without_barrier(bool wrong)
 {
 	bench b(N);
-	LAUNCH(wrong, reused, BLOCKS, CK_BLOCK, 0, b.stream, b.x, b.y);
-	return b.holds_sums();
+	LAUNCH(wrong, reused, N / CK_WARP, CK_WARP, 0, b.stream, b.x, b.y);
+	return b.holds(N / CK_WARP, [&](size_t block) {
+		float sum = 0;
+		for (size_t i = 0; i < CK_WARP; i++)
+			sum += b.in[block * CK_WARP + i] - b.in[block * CK_WARP];
+		return sum;
+	});
 }
 
 template <bool WRONG> CK_KERNEL void one_writer(const float *x, float *y)
@@ -534,7 +543,7 @@ bool memset_too_long(bool wrong)
 const planted planted_programs[] = {
     {"barrier removed", barrier_removed, PLANTED_SAYS, false, "race on shared memory part["},
     {"shared memory used again without a barrier", reused_without_barrier, PLANTED_SAYS, false,
-     "race on shared memory part[1]"},
+     "race on shared memory first[0]: writes what several threads read"},
     {"two threads write one element", two_writers, PLANTED_SAYS, false, "what thread "},
     {"shuffle in place of a barrier", shuffle_for_barrier, PLANTED_SAYS, false, "race on shared memory part["},
     {"shared index off by one", shared_index_off_by_one, PLANTED_SAYS, false,
