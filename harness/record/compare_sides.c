@@ -292,12 +292,32 @@ static void warn_of_throttling(ck_comparison *c, int side, const ck_result *r)
 				letter_of(side), throttled, samples, r->c.model));
 }
 
+/* The plan that came farthest from its baseline, as a part of the tensor's norm. */
+static void warn_of_noise(ck_comparison *c, int side, const ck_result *r)
+{
+	const ck_point *worst = NULL;
+	int n = 0;
+	for (int i = 0; i < r->npoints; i++) {
+		const ck_point *p = &r->points[i];
+		bool within = p->checked && p->verdict == CK_WITHIN_NOISE;
+		n += within;
+		if (within && p->noise.tensor && (!worst || p->noise.worst > worst->noise.worst))
+			worst = p;
+	}
+	if (n)
+		warn(c, ck_text("%c was held against noise, not bits, in %d of %d plans of %s (--fast); the most: %s, by %.2g "
+				"of its norm",
+				letter_of(side), n, r->npoints, r->c.model, worst ? worst->noise.tensor : "-",
+				worst ? worst->noise.worst : 0));
+}
+
 void ck__compare_warn(ck_comparison *c)
 {
 	for (int s = 0; s < c->nsides; s++) {
 		for (int i = 0; i < c->sides[s].n; i++) {
 			warn_of_record(c, s, c->sides[s].records[i]);
 			warn_of_throttling(c, s, c->sides[s].records[i]);
+			warn_of_noise(c, s, c->sides[s].records[i]);
 		}
 		warn_of_mixture(c, s);
 	}

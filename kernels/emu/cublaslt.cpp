@@ -287,9 +287,10 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
 	if (status != CUBLAS_STATUS_SUCCESS)
 		return status;
 	CK_REFUSE_IF(!alpha || !beta, CUBLAS_STATUS_INVALID_VALUE, "alpha or beta is NULL");
-	if (!algo) /* the library asks its heuristics, with an unspecified outcome */
+	if (algo)
+		status = ck_emu_algorithm(q.p, algo, q.algo);
+	else /* the library asks its heuristics, with an unspecified outcome */
 		ck_emu_fail("cublasLtMatmul: no algorithm given: which is taken is not fixed");
-	status = ck_emu_algorithm(q.p, algo, q.algo);
 	if (status != CUBLAS_STATUS_SUCCESS)
 		return status;
 	ck_emu_check_host(alpha, sizeof q.alpha, "cublasLtMatmul: alpha");

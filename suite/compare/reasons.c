@@ -82,6 +82,11 @@ static void other_model(ck_result *r)
 	set_text(&r->c.model, "cnn");
 }
 
+static void on_tf32(ck_result *r)
+{
+	r->c.tf32 = true;
+}
+
 static void two_of_them(ck_result *r)
 {
 	r->c.seed = 7;
@@ -104,6 +109,7 @@ Test(reasons, other_cases)
 	    {other_graph,
 	     "graph 000000000000004d in A, 000000000000004e in B; the versions of ckbench build this model otherwise"},
 	    {other_model, "A has no record of cnn"},
+	    {on_tf32, "tf32 - in A, on in B"},
 	    {two_of_them, "amp off in A, fp16 in B; seed 1 in A, 7 in B"},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -346,6 +352,16 @@ static void throttled(ck_result *r)
 	r->points[1].time.throttled[2] = r->points[1].time.throttled[5] = true;
 }
 
+static void within_noise(ck_result *r)
+{
+	r->points[1].verdict = CK_WITHIN_NOISE;
+	r->points[1].noise.runs = 5;
+	r->points[1].noise.tensor = ck_text("fc1.weight");
+	r->points[1].noise.floor = 1e-6;
+	r->points[1].noise.worst = 2e-6;
+	r->points[1].noise.allowed = 4e-6;
+}
+
 static void same_as_ever(ck_result *r)
 {
 	(void)r;
@@ -376,6 +392,8 @@ Test(reasons, warnings)
 	    {close_ceiling, NULL},
 	    {slower_copy, "B's ceiling of a copy is 5.0 GB/s, A's 20.0 GB/s"},
 	    {throttled, "B's device slowed itself down in 2 of 18 samples of mlp"},
+	    {within_noise,
+	     "B was held against noise, not bits, in 1 of 2 plans of mlp (--fast); the most: fc1.weight, by 2e-06 of its norm"},
 	    {other_baseline, "overhead is over plan uniform:2 in B, over none in A"},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

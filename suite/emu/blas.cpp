@@ -46,42 +46,42 @@ static void expect_right(blas &b)
 		cr_assert(written[i] || d[i] == b.value[D][i], "%s: element %zu between D's columns was written", b.name, i);
 }
 
-struct variant {
+struct blas_variant {
 	const char *name;
 	void (*change)(blas &);
 };
 
-static const variant right[] = {
+static const blas_variant right[] = {
     {"bfloat16, TN, a sum in parts", [](blas &) {}},
     {"bfloat16 into float32, NT",
-     [](blas &b) { types(b, CUDA_R_16BF, CUDA_R_32F), b.transa = CUBLAS_OP_N, b.transb = CUBLAS_OP_T; }},
-    {"float16, NN", [](blas &b) { types(b, CUDA_R_16F, CUDA_R_16F), b.transa = CUBLAS_OP_N; }},
-    {"float16 into float32, TT", [](blas &b) { types(b, CUDA_R_16F, CUDA_R_32F), b.transb = CUBLAS_OP_T; }},
-    {"float32, one of a kind", [](blas &b) { types(b, CUDA_R_32F, CUDA_R_32F), b.batch = 1; }},
-    {"float32, one by one by one", [](blas &b) { types(b, CUDA_R_32F, CUDA_R_32F), b.m = b.n = b.k = b.batch = 1; }},
+     [](blas &b) { blas_types(b, CUDA_R_16BF, CUDA_R_32F), b.transa = CUBLAS_OP_N, b.transb = CUBLAS_OP_T; }},
+    {"float16, NN", [](blas &b) { blas_types(b, CUDA_R_16F, CUDA_R_16F), b.transa = CUBLAS_OP_N; }},
+    {"float16 into float32, TT", [](blas &b) { blas_types(b, CUDA_R_16F, CUDA_R_32F), b.transb = CUBLAS_OP_T; }},
+    {"float32, one of a kind", [](blas &b) { blas_types(b, CUDA_R_32F, CUDA_R_32F), b.batch = 1; }},
+    {"float32, one by one by one", [](blas &b) { blas_types(b, CUDA_R_32F, CUDA_R_32F), b.m = b.n = b.k = b.batch = 1; }},
     {"float32, more than a block each way",
-     [](blas &b) { types(b, CUDA_R_32F, CUDA_R_32F), b.m = 70, b.n = 9, b.k = 33, b.aux_ld = 72, b.aux_stride = 720; }},
-    {"alpha and beta", [](blas &b) { types(b, CUDA_R_32F, CUDA_R_32F), b.alpha = 0.5f, b.beta = 2; }},
+     [](blas &b) { blas_types(b, CUDA_R_32F, CUDA_R_32F), b.m = 70, b.n = 9, b.k = 33, b.aux_ld = 72, b.aux_stride = 720; }},
+    {"alpha and beta", [](blas &b) { blas_types(b, CUDA_R_32F, CUDA_R_32F), b.alpha = 0.5f, b.beta = 2; }},
     {"in place",
      [](blas &b) {
-	     types(b, CUDA_R_32F, CUDA_R_32F), b.beta = 1;
+	     blas_types(b, CUDA_R_32F, CUDA_R_32F), b.beta = 1;
 	     b.before_product = [](blas &c) { c.at[C] = c.at[D], c.layout[C] = c.layout[D], c.value[C] = c.value[D]; };
      }},
     {"bias", [](blas &b) { b.epilogue = CUBLASLT_EPILOGUE_BIAS; }},
     {"ReLU and bias", [](blas &b) { b.epilogue = CUBLASLT_EPILOGUE_RELU_BIAS; }},
     {"GELU and bias", [](blas &b) { b.epilogue = CUBLASLT_EPILOGUE_GELU_BIAS; }},
-    {"GELU with its input", [](blas &b) { types(b, CUDA_R_32F, CUDA_R_32F), b.epilogue = CUBLASLT_EPILOGUE_GELU_AUX; }},
+    {"GELU with its input", [](blas &b) { blas_types(b, CUDA_R_32F, CUDA_R_32F), b.epilogue = CUBLASLT_EPILOGUE_GELU_AUX; }},
     {"GELU with its input, and bias",
      [](blas &b) { b.epilogue = CUBLASLT_EPILOGUE_GELU_AUX_BIAS, b.bias_type = b.aux_type = CUDA_R_16BF; }},
     {"in one sequence", [](blas &b) { b.schemes = CUBLASLT_REDUCTION_SCHEME_NONE; }},
     {"TF32, of numbers that it holds",
-     [](blas &b) { types(b, CUDA_R_32F, CUDA_R_32F), b.compute = CUBLAS_COMPUTE_32F_FAST_TF32; }},
+     [](blas &b) { blas_types(b, CUDA_R_32F, CUDA_R_32F), b.compute = CUBLAS_COMPUTE_32F_FAST_TF32; }},
     {"D's matrices interleave", [](blas &b) { b.gap[D] = b.m + 5, b.stride_of_d = b.m; }},
 };
 
 Test(blas, right_products)
 {
-	for (const variant &v : right) {
+	for (const blas_variant &v : right) {
 		blas b;
 		v.change(b);
 		b.name = v.name;
@@ -93,7 +93,7 @@ Test(blas, right_products)
 Test(blas, long_sums_are_split)
 {
 	blas b;
-	types(b, CUDA_R_16BF, CUDA_R_32F);
+	blas_types(b, CUDA_R_16BF, CUDA_R_32F);
 	cr_assert(b.run() == CUBLAS_STATUS_SUCCESS && b.count == 2);
 	cr_expect(b.found[0].workspaceSize > 0 && b.found[1].workspaceSize == 0);
 	int32_t splits = 0;
@@ -131,7 +131,7 @@ Test(blas, fast_compute_types_round_the_operands)
 		     {CUBLAS_COMPUTE_32F_FAST_16BF, 1}};
 	for (const auto &kind : kinds) {
 		blas b;
-		types(b, CUDA_R_32F, CUDA_R_32F);
+		blas_types(b, CUDA_R_32F, CUDA_R_32F);
 		b.m = b.n = b.k = b.batch = 1;
 		b.compute = kind.compute;
 		b.before_product = [](blas &c) { c.at[A] = c.at[B] = upload(stored::f32, {1 + 0x1p-11f}); };

@@ -10,7 +10,7 @@
 
 enum { A, B, C, D, BIAS, AUX };
 
-static inline stored stored_of(cudaDataType_t t)
+inline stored blas_stored(cudaDataType_t t)
 {
 	return t == CUDA_R_32F ? stored::f32 : t == CUDA_R_16F ? stored::f16 : stored::bf16;
 }
@@ -67,7 +67,7 @@ struct blas {
 	}
 	stored t(int i) const
 	{
-		return stored_of(type[i < D ? i : D]);
+		return blas_stored(type[i < D ? i : D]);
 	}
 	bool has_bias() const
 	{
@@ -189,7 +189,7 @@ struct blas {
 	}
 };
 
-static inline void types(blas &b, cudaDataType_t ab, cudaDataType_t cd)
+inline void blas_types(blas &b, cudaDataType_t ab, cudaDataType_t cd)
 {
 	b.type[A] = b.type[B] = ab;
 	b.type[C] = b.type[D] = cd;

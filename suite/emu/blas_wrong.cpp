@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-struct wrong {
+struct wrong_blas {
 	const char *name;
 	int status; /* ENDS: the program ends */
 	const char *reason;
@@ -13,18 +13,18 @@ struct wrong {
 #define DESCRIBE(name_of, v) b.before_search = [](blas &c) { c.set(name_of, v); }
 #define BEFORE(...) b.before_product = [](blas &c) { __VA_ARGS__; }
 
-static const wrong wrongs[] = {
+static const wrong_blas wrongs[] = {
     /* types */
     {"A and B of two types", CUBLAS_STATUS_INVALID_VALUE, "types of A and B", [](blas &b) { b.type[A] = CUDA_R_16F; }},
     {"C and D of two types", CUBLAS_STATUS_INVALID_VALUE, "types of C and D", [](blas &b) { b.type[C] = CUDA_R_32F; }},
     {"bfloat16 into float16", CUBLAS_STATUS_NOT_SUPPORTED, "bfloat16 into float16",
-     [](blas &b) { types(b, CUDA_R_16BF, CUDA_R_16F); }},
+     [](blas &b) { blas_types(b, CUDA_R_16BF, CUDA_R_16F); }},
     {"float32 into bfloat16", CUBLAS_STATUS_NOT_SUPPORTED, "float32 into bfloat16",
-     [](blas &b) { types(b, CUDA_R_32F, CUDA_R_16BF); }},
+     [](blas &b) { blas_types(b, CUDA_R_32F, CUDA_R_16BF); }},
     {"TF32 of bfloat16", CUBLAS_STATUS_NOT_SUPPORTED, "no product", [](blas &b) { b.compute = CUBLAS_COMPUTE_32F_FAST_TF32; }},
     {"alpha in bfloat16", CUBLAS_STATUS_INVALID_VALUE, "scale type", [](blas &b) { b.scale = CUDA_R_16BF; }},
     {"computed in half", ENDS, "compute type 64 is not modelled", [](blas &b) { b.compute = CUBLAS_COMPUTE_16F; }},
-    {"float64", ENDS, "is not modelled", [](blas &b) { types(b, CUDA_R_64F, CUDA_R_64F); }},
+    {"float64", ENDS, "is not modelled", [](blas &b) { blas_types(b, CUDA_R_64F, CUDA_R_64F); }},
     {"an attribute of another size", CUBLAS_STATUS_INVALID_VALUE, "has 4 bytes, not 8", [](blas &b) { b.size_of_trans = 8; }},
     /* shapes */
     {"A's columns overlap", CUBLAS_STATUS_INVALID_VALUE, "leading dimension of A", [](blas &b) { b.gap[A] = -1; }},
@@ -155,7 +155,7 @@ static const wrong wrongs[] = {
 
 Test(blas, wrong_calls_are_refused)
 {
-	for (const wrong &w : wrongs)
+	for (const wrong_blas &w : wrongs)
 		expect_refused(w.name, w.status, w.reason, [&w]() -> int {
 			blas b;
 			w.change(b);

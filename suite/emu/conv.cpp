@@ -9,7 +9,7 @@
 #include <criterion/criterion.h>
 #include <math.h>
 
-enum pass { FORWARD, DATA, FILTER };
+enum conv_pass { FORWARD, DATA, FILTER };
 
 static stored stored_of(cudnnDataType_t t)
 {
@@ -19,7 +19,7 @@ static stored stored_of(cudnnDataType_t t)
 /* A call, right as it stands: each test changes what it is about. */
 struct conv {
 	const char *name = "a right call";
-	pass way = FORWARD;
+	conv_pass way = FORWARD;
 	int n = 2, h = 7, w = 6, groups = 2, c = 4, k = 6, r = 3, s = 3, pad = 1, stride = 2, dilation = 1;
 	cudnnDataType_t x_type = CUDNN_DATA_FLOAT, w_type = CUDNN_DATA_FLOAT, y_type = CUDNN_DATA_FLOAT,
 			compute = CUDNN_DATA_FLOAT;
@@ -159,7 +159,7 @@ struct conv {
 	}
 };
 
-struct variant {
+struct conv_variant {
 	const char *name;
 	void (*change)(conv &);
 };
@@ -170,7 +170,7 @@ static void types(conv &v, cudnnDataType_t t)
 	v.math = CUDNN_TENSOR_OP_MATH;
 }
 
-static const variant right[] = {
+static const conv_variant right[] = {
     {"groups, stride, padding", [](conv &) {}},
     {"one by one", [](conv &v) { v.r = v.s = v.stride = 1, v.pad = 0, v.groups = 1; }},
     {"5x1, dilated", [](conv &v) { v.r = 3, v.s = 1, v.dilation = 2, v.pad = 2, v.stride = 1; }},
@@ -184,8 +184,8 @@ static const variant right[] = {
 /* Exact, whatever the order of the sums. */
 Test(conv, right_convolutions)
 {
-	for (pass way : {FORWARD, DATA, FILTER})
-		for (const variant &each : right) {
+	for (conv_pass way : {FORWARD, DATA, FILTER})
+		for (const conv_variant &each : right) {
 			conv v;
 			v.way = way;
 			each.change(v);
@@ -207,7 +207,7 @@ Test(conv, float32_is_rounded_but_for_fma)
 {
 	for (cudnnMathType_t math :
 	     {CUDNN_DEFAULT_MATH, CUDNN_TENSOR_OP_MATH, CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION, CUDNN_FMA_MATH})
-		for (pass way : {FORWARD, DATA, FILTER}) {
+		for (conv_pass way : {FORWARD, DATA, FILTER}) {
 			conv v;
 			v.way = way, v.math = math;
 			v.n = v.h = v.w = v.r = v.s = v.c = v.k = v.groups = v.stride = 1, v.pad = 0;
@@ -227,7 +227,7 @@ Test(conv, float32_is_rounded_but_for_fma)
 /* The algorithms that add by atomics differ in bits from one call to the next, the others do not. */
 Test(conv, algorithm_0_adds_in_any_order)
 {
-	for (pass way : {FORWARD, DATA, FILTER})
+	for (conv_pass way : {FORWARD, DATA, FILTER})
 		for (int algo : {0, 1}) {
 			conv v;
 			v.way = way, v.algo = algo;
@@ -257,7 +257,7 @@ Test(conv, algorithm_0_adds_in_any_order)
 
 Test(conv, the_workspace_is_spoiled)
 {
-	for (pass way : {FORWARD, DATA, FILTER}) {
+	for (conv_pass way : {FORWARD, DATA, FILTER}) {
 		conv v;
 		v.way = way;
 		v.before_call = [](conv &t) { t.workspace = upload(stored::f32, std::vector<float>(t.bytes / 4, 1.0f)); };
@@ -270,7 +270,7 @@ Test(conv, the_workspace_is_spoiled)
 
 /* ---- wrong calls ---------------------------------------------------------------------------------------------------------- */
 
-struct wrong {
+struct wrong_conv {
 	const char *name;
 	int status;
 	const char *reason;
@@ -279,7 +279,7 @@ struct wrong {
 
 #define BEFORE(...) v.before_call = [](conv &t) { __VA_ARGS__; }
 
-static const wrong wrongs[] = {
+static const wrong_conv wrongs[] = {
     {"w of another type than x", CUDNN_STATUS_BAD_PARAM, "types of x, w, y", [](conv &v) { v.w_type = CUDNN_DATA_HALF; }},
     {"dw in float32 for bfloat16", CUDNN_STATUS_BAD_PARAM, "bfloat16, float32, bfloat16",
      [](conv &v) { types(v, CUDNN_DATA_BFLOAT16), v.w_type = CUDNN_DATA_FLOAT, v.way = FILTER; }},
@@ -325,7 +325,7 @@ static const wrong wrongs[] = {
 
 Test(conv, wrong_calls_are_refused)
 {
-	for (const wrong &w : wrongs)
+	for (const wrong_conv &w : wrongs)
 		expect_refused(w.name, w.status, w.reason, [&w]() -> int {
 			conv v;
 			w.change(v);

@@ -36,10 +36,10 @@ static double tolerance_of(cudnnDataType_t t)
 
 /* ---- batch normalisation -------------------------------------------------------------------------------------------------- */
 
-enum pass { TRAIN, INFER, BACKWARD };
+enum norm_pass { TRAIN, INFER, BACKWARD };
 
 struct norm {
-	pass way = TRAIN;
+	norm_pass way = TRAIN;
 	int n = 3, c = 4, h = 2, w = 5, more_images = 0, more_channels = 0;
 	cudnnDataType_t type = CUDNN_DATA_FLOAT, y_type = CUDNN_DATA_FLOAT, s_type = CUDNN_DATA_FLOAT;
 	cudnnBatchNormMode_t mode = CUDNN_BATCHNORM_SPATIAL;
