@@ -45,27 +45,6 @@ typedef struct ck_cuda_kernel {
 
 typedef ck_status ck_cuda_prepare(ck_device *device, const ck_op_desc *desc, ck_kernel **kernel, ck_err *err);
 
-/* Weak until all of them are merged. */
-#pragma weak ck__cuda_linear
-#pragma weak ck__cuda_scores
-#pragma weak ck__cuda_wsum
-#pragma weak ck__cuda_conv2d
-#pragma weak ck__cuda_avgpool
-#pragma weak ck__cuda_batchnorm
-#pragma weak ck__cuda_layernorm
-#pragma weak ck__cuda_act
-#pragma weak ck__cuda_softmax
-#pragma weak ck__cuda_dropout
-#pragma weak ck__cuda_add
-#pragma weak ck__cuda_embedding
-#pragma weak ck__cuda_maxpool
-#pragma weak ck__cuda_flatten
-#pragma weak ck__cuda_cast
-#pragma weak ck__cuda_tally
-#pragma weak ck__cuda_xent
-#pragma weak ck__cuda_update
-#pragma weak ck__cuda_add_gradient
-#pragma weak ck__cuda_unscale
 ck_cuda_prepare ck__cuda_linear, ck__cuda_scores, ck__cuda_wsum;    /* cuBLASLt */
 ck_cuda_prepare ck__cuda_conv2d, ck__cuda_avgpool;                  /* cuDNN */
 ck_cuda_prepare ck__cuda_batchnorm;                                 /* cuDNN where it has the op; else own kernels */

@@ -10,12 +10,22 @@
 #include "kernels/cuda/nvml.h"
 #include "kernels/module.h"
 
+/* The three libraries count their errors apart. */
+static const char *error_name(const char *call, int error)
+{
+	if (strncmp(call, "cublasLt", strlen("cublasLt")) == 0)
+		return cublasLtGetStatusName((cublasStatus_t)error);
+	if (strncmp(call, "cudnn", strlen("cudnn")) == 0)
+		return cudnnGetErrorString((cudnnStatus_t)error);
+	return cudaGetErrorName((cudaError_t)error);
+}
+
 void ck__cuda_must(int error, const char *call, const char *file, int line)
 {
 	if (!error)
 		return;
-	fprintf(stderr, "ckbench: %s at %s:%d gives error %d (%s); work started before it may be what failed\n", call, file,
-		line, error, cudaGetErrorName((cudaError_t)error));
+	fprintf(stderr, "ckbench: %s at %s:%d gives error %d, %s; work started before it may be what failed\n", call, file,
+		line, error, error_name(call, error));
 	abort();
 }
 
