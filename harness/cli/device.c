@@ -55,17 +55,15 @@ static void add_rates(listing *l, const double *matmul, const char *memory, doub
 	add_rate(l, memory, bandwidth, "B");
 }
 
+/* Name, capability and libraries stand in the device's own words. */
 static void make(const ck_device_facts *f, listing *l)
 {
 	char memory[CK_UNIT_TEXT];
-	add_text(l, "", f->name);
-	add_text(l, "compute capability ", f->capability);
 	if (f->multiprocessors)
 		add(l, "%d multiprocessors", f->multiprocessors);
 	if (f->memory)
 		add(l, "%s", ck_bytes_text(f->memory, memory));
 	add_text(l, "driver ", f->driver);
-	add_text(l, "", f->libraries);
 }
 
 static void stand(const ck_device_facts *f, listing *l)

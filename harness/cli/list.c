@@ -63,24 +63,30 @@ static void list_planners(void)
 	ck_columns_free(&c);
 }
 
+typedef struct device_list {
+	ck_columns c;
+	const char *backend; /* whose name stands before its summary already */
+} device_list;
+
 static void add_device_line(void *user, const char *name, const char *text)
 {
-	ck_columns *c = user;
-	ck_columns_add(c, "%s", name);
-	ck_columns_add(c, "%s", text);
+	device_list *l = user;
+	ck_columns_add(&l->c, "%s", strcmp(name, l->backend) == 0 ? "" : name);
+	ck_columns_add(&l->c, "%s", text);
 }
 
 static void list_devices(void)
 {
 	static const char *const heads[] = {"<", "<"};
-	ck_columns c = ck_columns_new(2, heads);
+	device_list l = {.c = ck_columns_new(2, heads)};
 	for (const ck_backend *const *b = ck_backends; *b; b++) {
-		ck_columns_add(&c, "%s", "");
-		ck_columns_add(&c, "%s", (*b)->summary);
-		ck_devices_tell(*b, NULL, add_device_line, &c);
+		l.backend = (*b)->name;
+		ck_columns_add(&l.c, "%s", l.backend);
+		ck_columns_add(&l.c, "%s", (*b)->summary);
+		ck_devices_tell(*b, NULL, add_device_line, &l);
 	}
-	ck_columns_print(&c, "  ", stdout);
-	ck_columns_free(&c);
+	ck_columns_print(&l.c, "  ", stdout);
+	ck_columns_free(&l.c);
 }
 
 static void list_faults(void)

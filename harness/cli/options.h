@@ -63,6 +63,8 @@ typedef enum ck_option {
 	    CK_OPTIONS
 } ck_option;
 
+_Static_assert(CK_OPTIONS <= 32, "an option is a bit of an unsigned");
+
 /* A set of options, as a command lists those that it takes: CK_TAKES(plans) | CK_TAKES(seed). */
 #define CK_TAKES(name) (1u << CK_OPTION_##name)
 /* What makes a case, for all commands that build a graph. */

@@ -40,7 +40,9 @@ const ck_command ck_command_parity = {
 	"checked. With --scaler the step's gradients are scaled and unscaled as in training; a step that overflows is "
 	"compared, too, and followed by the next at half the scale, until one does not. With a schedule from a file there is "
 	"no input gradient: such a schedule is for the graph "
-	"that training has.",
+	"that training has. With --fast a device need not give equal bits: plan none runs five times, and a plan whose tensors "
+	"differ from it by at most 4 times what these runs do, and 4 roundings, is within-noise; the random stream's position, "
+	"counters and the scaler's state must still be equal.",
     .takes = CK_TAKES_CASE | CK_TAKES(plans) | CK_TAKES(segments) | CK_TAKES(schedule) | CK_TAKES(scaler) | CK_TAKES(json) |
 	     CK_TAKES(force) | CK_TAKES(quiet),
     .run = run,

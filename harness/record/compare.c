@@ -245,11 +245,6 @@ static int tell_unmatched(ck_comparison *c, int side, const ck_result *r)
 
 /* ---- plans --------------------------------------------------------------------------------------------------------------- */
 
-static bool proved(const ck_point *p)
-{
-	return p->checked && p->verdict != CK_PARITY_FAILED && p->verdict != CK_PROVES_NOTHING;
-}
-
 /* Why a point cannot be compared, in fresh memory; NULL: it can. */
 static char *flaw_of(const ck_point *p, char letter)
 {
@@ -260,7 +255,7 @@ static char *flaw_of(const ck_point *p, char letter)
 	if (p->status != CK_POINT_OK)
 		return ck_text("%s in %c: %s", ck_point_status_names[p->status], letter,
 			       p->reason ? p->reason : "no reason given");
-	if (p->checked && !proved(p))
+	if (p->checked && !ck_verdict_passed(p->verdict))
 		return ck_text("parity in %c: %s", letter, ck_verdict_names[p->verdict]);
 	return p->time.n ? NULL : ck_text("not timed in %c", letter);
 }

@@ -15,6 +15,21 @@ static void put_letter(cJSON *o, const char *name, int side)
 
 /* ---- sides --------------------------------------------------------------------------------------------------------------- */
 
+/* By precision, FLOP/s; and of a copy, bytes a second. */
+static void put_ceilings(cJSON *record, const ck_ceilings *c)
+{
+	cJSON *o = cJSON_CreateObject();
+	for (int i = 0; i < CK_PRECISIONS; i++)
+		if (c->matmul[i] > 0)
+			put_number(o, ck_precision_names[i], c->matmul[i]);
+	if (c->copy > 0)
+		put_number(o, "copy", c->copy);
+	if (o->child)
+		cJSON_AddItemToObject(record, "ceilings", o);
+	else
+		cJSON_Delete(o);
+}
+
 static cJSON *record_object(const char *file, const ck_result *r)
 {
 	cJSON *o = cJSON_CreateObject();
@@ -29,6 +44,7 @@ static cJSON *record_object(const char *file, const ck_result *r)
 	put_text(o, "description", r->device.description);
 	put_number(o, "threads", r->device.threads);
 	put_text(o, "line", r->c.line);
+	put_ceilings(o, &r->ceilings.at);
 	return o;
 }
 
@@ -68,6 +84,8 @@ static void put_figures(cJSON *point, const char *name, const ck_result *r, cons
 	put_number(o, "saving", ck_saving(r, p));
 	put_size(o, "live_peak", p->live_peak);
 	put_size(o, "device_peak", p->device_peak);
+	put_number(o, "utilisation_model", ck_point_utilisation(r, p).model);
+	put_number(o, "utilisation_hardware", ck_point_utilisation(r, p).hardware);
 }
 
 static cJSON *point_object(const ck_pair *pair, const ck_pair_point *p)
@@ -183,6 +201,8 @@ static void put_row(FILE *to, const ck_comparison *c, int side, const ck_result 
 	put_cell(to, p->time.ci_low);
 	put_cell(to, p->time.ci_high);
 	put_cell(to, ck_overhead_time(r, p));
+	put_cell(to, ck_point_utilisation(r, p).model);
+	put_cell(to, ck_point_utilisation(r, p).hardware);
 	fprintf(to, "\t%d", p->pareto);
 	put_cell(to, ratio ? ratio->at : NAN);
 	put_cell(to, ratio ? ratio->low : NAN);
@@ -214,7 +234,7 @@ char *ck_comparison_tsv(const ck_comparison *c)
 	if (!to)
 		return ck_text("%s", "");
 	fputs("case\tside\tname\tplan\tlive_peak\tdevice_peak\tsaving\ttime_median\ttime_ci_low\ttime_ci_high\toverhead_time\t"
-	      "pareto\tratio\tratio_ci_low\tratio_ci_high\tverdict\n",
+	      "utilisation_model\tutilisation_hardware\tpareto\tratio\tratio_ci_low\tratio_ci_high\tverdict\n",
 	      to);
 	for (int i = 0, end; i < c->npairs; i = end) {
 		end = ck_comparison_case_end(c, i);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "harness/record/compare.h"
+#include "harness/record/units.h"
 #include "kernels/alloc.h"
 
 char *ck__append(char *text, const char *format, ...)
@@ -40,6 +41,8 @@ static char *plain(const char *name)
 static char *worker(const ck_result *r)
 {
 	bool cpu = strcmp(r->device.name, "cpu") == 0, ref = strcmp(r->device.name, "ref") == 0;
+	if (!cpu && !ref && r->device.facts.name[0])
+		return ck_text("%s", r->device.facts.name);
 	char *name = cpu || ref ? plain(r->machine.cpu)
 				: ck_text("%.*s", (int)strcspn(r->device.description, ","), r->device.description);
 	return ref ? ck__append(name, " (ref)") : name;
@@ -237,17 +240,93 @@ static void warn_of_samples(ck_comparison *c, const ck_pair *p)
 			     p->base->c.model, letter_of(p->side), few, p->n));
 }
 
+/* Further apart than two measurements of one machine at rest. */
+static bool far_apart(double a, double b)
+{
+	return a > 0 && b > 0 && fmax(a, b) > 1.1 * fmin(a, b);
+}
+
+static void warn_of_ceiling(ck_comparison *c, const ck_pair *p, const char *what, const char *unit, double a, double b)
+{
+	char first[CK_UNIT_TEXT], second[CK_UNIT_TEXT];
+	if (far_apart(a, b))
+		warn(c, ck_text("%c's ceiling of %s is %s%s, A's %s%s: another machine, or one that was disturbed",
+				letter_of(p->side), what, ck_count_text(b, second), unit, ck_count_text(a, first), unit));
+}
+
+static void warn_of_ceilings(ck_comparison *c, const ck_pair *p)
+{
+	const ck_ceilings *a = &p->base->ceilings.at, *b = &p->other->ceilings.at;
+	for (int i = 0; i < CK_PRECISIONS; i++) {
+		char *what = ck_text("products in %s", ck_precision_names[i]);
+		warn_of_ceiling(c, p, what, "FLOP/s", a->matmul[i], b->matmul[i]);
+		free(what);
+	}
+	warn_of_ceiling(c, p, "a copy", "B/s", a->copy, b->copy);
+}
+
+static void warn_of_fact(ck_comparison *c, const ck_pair *p, const char *what, const char *a, const char *b)
+{
+	if (a && b && *a && *b && strcmp(a, b) != 0)
+		warn(c, ck_text("%c's %s is %s, A's is %s", letter_of(p->side), what, b, a));
+}
+
+static void warn_of_facts(ck_comparison *c, const ck_pair *p)
+{
+	const ck_device_facts *a = &p->base->device.facts, *b = &p->other->device.facts;
+	warn_of_fact(c, p, "frequency governor", p->base->machine.processors.governor, p->other->machine.processors.governor);
+	warn_of_fact(c, p, "driver", a->driver, b->driver);
+	if (a->power_limit > 0 && b->power_limit > 0 && a->power_limit != b->power_limit)
+		warn(c, ck_text("%c's power limit is %g W, A's is %g W", letter_of(p->side), b->power_limit, a->power_limit));
+}
+
+static void warn_of_throttling(ck_comparison *c, int side, const ck_result *r)
+{
+	int throttled = 0, samples = 0;
+	for (int i = 0; i < r->npoints; i++) {
+		throttled += ck_samples_throttled(&r->points[i].time);
+		samples += r->points[i].time.n;
+	}
+	if (throttled)
+		warn(c, ck_text("%c's device slowed itself down in %d of %d samples of %s, which count like all others",
+				letter_of(side), throttled, samples, r->c.model));
+}
+
+/* The plan that came farthest from its baseline, as a part of the tensor's norm. */
+static void warn_of_noise(ck_comparison *c, int side, const ck_result *r)
+{
+	const ck_point *worst = NULL;
+	int n = 0;
+	for (int i = 0; i < r->npoints; i++) {
+		const ck_point *p = &r->points[i];
+		bool within = p->checked && p->verdict == CK_WITHIN_NOISE;
+		n += within;
+		if (within && p->noise.tensor && (!worst || p->noise.worst > worst->noise.worst))
+			worst = p;
+	}
+	if (n)
+		warn(c, ck_text("%c was held against noise, not bits, in %d of %d plans of %s (--fast); the most: %s, by %.2g "
+				"of its norm",
+				letter_of(side), n, r->npoints, r->c.model, worst ? worst->noise.tensor : "-",
+				worst ? worst->noise.worst : 0));
+}
+
 void ck__compare_warn(ck_comparison *c)
 {
 	for (int s = 0; s < c->nsides; s++) {
-		for (int i = 0; i < c->sides[s].n; i++)
+		for (int i = 0; i < c->sides[s].n; i++) {
 			warn_of_record(c, s, c->sides[s].records[i]);
+			warn_of_throttling(c, s, c->sides[s].records[i]);
+			warn_of_noise(c, s, c->sides[s].records[i]);
+		}
 		warn_of_mixture(c, s);
 	}
 	for (int i = 0; i < c->npairs; i++) {
 		const ck_pair *p = &c->pairs[i];
 		warn_of_threads(c, p);
 		warn_of_build(c, p);
+		warn_of_facts(c, p);
+		warn_of_ceilings(c, p);
 		warn_of_work(c, p);
 		warn_of_samples(c, p);
 	}

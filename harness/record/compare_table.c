@@ -67,6 +67,15 @@ static void add_overhead(ck_columns *c, const ck_result *r, const ck_point *p)
 		ck_columns_add(c, "%s", "");
 }
 
+static void add_utilisation(ck_columns *c, const ck_result *r, const ck_point *p)
+{
+	double share = ck_point_utilisation(r, p).model;
+	if (isfinite(share))
+		ck_columns_add(c, "%.1f", 100 * share);
+	else
+		ck_columns_add(c, "%s", "");
+}
+
 static double memory_ratio(size_t other, size_t base)
 {
 	return other && base ? (double)other / (double)base : NAN;
@@ -95,6 +104,8 @@ static void add_point(ck_columns *c, const ck_pair *pair, const ck_pair_point *p
 	ck_columns_add(c, "%s", ck_bytes_text(p->base->live_peak, peak));
 	add_ratio(c, p->base->live_peak == p->other->live_peak ? NAN : memory_ratio(p->other->live_peak, p->base->live_peak));
 	add_ratio(c, memory_ratio(p->other->device_peak, p->base->device_peak));
+	add_utilisation(c, pair->base, p->base);
+	add_utilisation(c, pair->other, p->other);
 }
 
 /* "geometric mean over 8 plans  0.812 (0.790 .. 0.834): B is faster" */
@@ -111,8 +122,9 @@ static void print_mean(const char *over, char letter, const ck_ratio *r, FILE *t
 static void print_pair(const ck_pair *p, FILE *to)
 {
 	/* '?' stands for the side's letter. */
-	static const char *const forms[] = {"<plan",   ">A's time", ">?'s time",  ">?/A",      "<95 % interval", "<verdict",
-					    ">A over", ">? over",   ">live peak", ">live ?/A", ">dev ?/A"};
+	static const char *const forms[] = {"<plan",    ">A's time", ">?'s time", ">?/A",       "<95 % interval",
+					    "<verdict", ">A over",   ">? over",   ">live peak", ">live ?/A",
+					    ">dev ?/A", ">A MFU %",  ">? MFU %"};
 	char letter = (char)('A' + p->side), *heads[sizeof forms / sizeof *forms];
 	for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
 		heads[i] = ck_text("%s", forms[i]);
@@ -175,7 +187,8 @@ static void print_left_out(const ck_comparison *c, FILE *to)
 static const char legend[] =
     "ratios are of median step times; faster, slower: the interval is all on one side of 1; same: it holds 1 and nothing\n"
     "beyond 5 % from it; unclear: it holds more, or there is none; over: step time over that of the side's own plan none;\n"
-    "live: peak of live bytes; dev: peak as the device has it, on a CPU the process\n";
+    "live: peak of live bytes; dev: peak as the device has it, on a CPU the process; MFU: model FLOPs over the side's own "
+    "ceiling\n";
 
 void ck_comparison_table(const ck_comparison *c, FILE *to)
 {

@@ -37,22 +37,21 @@ double ck_seconds_now(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-ck_clock ck__clock_start(const ck_session *s, ck_clock_of of)
+ck_clock ck__clock_start(const ck_backend *b, ck_device *d, ck_clock_of of)
 {
-	if (s->backend->mark)
-		s->backend->mark(s->device, of);
-	return (ck_clock){of, s->backend->mark ? 0 : ck_seconds_now()};
+	if (b->mark)
+		b->mark(d, of);
+	return (ck_clock){of, b->mark ? 0 : ck_seconds_now()};
 }
 
-double ck__clock_stop(const ck_session *s, ck_clock c)
+double ck__clock_stop(const ck_backend *b, ck_device *d, ck_clock c)
 {
-	const ck_backend *b = s->backend;
 	if (b->mark) {
-		b->mark(s->device, c.of + 1);
-		return b->elapsed(s->device, c.of, c.of + 1);
+		b->mark(d, c.of + 1);
+		return b->elapsed(d, c.of, c.of + 1);
 	}
 	if (b->sync)
-		b->sync(s->device);
+		b->sync(d);
 	return ck_seconds_now() - c.from;
 }
 
@@ -65,9 +64,9 @@ static ck_status step_once(const measuring *m, int program, double *seconds, ck_
 {
 	ck_step step = {.seed = m->o->seed, .step = (uint32_t)m->passes};
 	const ck_session *session = m->memory->session;
-	ck_clock clock = ck__clock_start(session, CK_CLOCK_STEP);
+	ck_clock clock = ck__clock_start(session->backend, session->device, CK_CLOCK_STEP);
 	ck_status status = ck_program_run(m->programs[program], m->memory, &step, err);
-	*seconds = ck__clock_stop(session, clock);
+	*seconds = ck__clock_stop(session->backend, session->device, clock);
 	return status;
 }
 

@@ -7,6 +7,9 @@
 
 #include "harness/run/run.h"
 
+struct ck_hook;
+struct ck_noise;
+
 typedef enum ck_digest_kind {
 	CK_DIGEST_LOSS,
 	CK_DIGEST_GRADIENTS, /* all parameter gradients */
@@ -61,8 +64,6 @@ static inline bool ck_verdict_passed(ck_verdict v)
  * a step of infinities alone would prove nothing. The digests are over what all of these steps left, the loss and what is not
  * finite are the last one's. Gradients are unscaled, those of inputs as well. */
 ck_status ck_outcome_take(const ck_program *p, ck_memory *m, uint64_t seed, ck_outcome *o, ck_err *err);
-struct ck_hook;
-struct ck_noise;
 /* The same with something that meddles (program.h), for faults, and with what looks at the values (noise.h). NULL: nothing does. */
 ck_status ck__outcome_take(const ck_program *p, ck_memory *m, uint64_t seed, const struct ck_hook *hook, struct ck_noise *noise,
 			   ck_outcome *o, ck_err *err);

@@ -45,8 +45,8 @@ typedef struct ck_clock {
 	ck_clock_of of;
 	double from; /* seconds; of the host's */
 } ck_clock;
-ck_clock ck__clock_start(const ck_session *s, ck_clock_of of);
-double ck__clock_stop(const ck_session *s, ck_clock c); /* seconds since; waits for the device */
+ck_clock ck__clock_start(const ck_backend *b, ck_device *d, ck_clock_of of);
+double ck__clock_stop(const ck_backend *b, ck_device *d, ck_clock c); /* seconds since; waits for the device */
 
 /* Resolves every call's pointers again, after the layout was changed. The schedule is the one that the program was made from. */
 void ck__program_resolve(ck_program *p, const ck_schedule *schedule);

@@ -80,7 +80,7 @@ static void run_call(const ck_program *p, ck_memory *m, const ck_call *c, ck_ste
 	ck_args a = arguments(m, c, &s->graph->ops[c->id], step, ck__rng_before(m, c, step));
 	ck_clock clock = {0};
 	if (step->op_seconds)
-		clock = ck__clock_start(s, CK_CLOCK_OP);
+		clock = ck__clock_start(s->backend, s->device, CK_CLOCK_OP);
 	bool runs = !hook || !hook->before || hook->before(hook->user, c, &a, step);
 	if (runs && c->code == 'F')
 		run_forward(p, c, &a, step);
@@ -94,7 +94,8 @@ static void run_call(const ck_program *p, ck_memory *m, const ck_call *c, ck_ste
 	if (p->layout.sum && c->code == 'B')
 		add_to_sums(p, m, c);
 	if (step->op_seconds)
-		step->op_seconds[c->code == 'F' ? c->id : s->graph->nops + c->id] += ck__clock_stop(s, clock);
+		step->op_seconds[c->code == 'F' ? c->id : s->graph->nops + c->id] +=
+		    ck__clock_stop(s->backend, s->device, clock);
 }
 
 /* What is held while instruction i runs, or once a D has run, against the prediction. */

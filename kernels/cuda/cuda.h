@@ -19,6 +19,7 @@
 
 struct cublasLtContext; /* *cublasLtHandle_t */
 struct cudnnContext;    /* *cudnnHandle_t */
+struct ck_nvml;
 
 struct ck_device {
 	int index;
@@ -29,6 +30,7 @@ struct ck_device {
 	cudaEvent_t marks[CK_MARKS];
 	struct cublasLtContext *blas;
 	struct cudnnContext *dnn; /* on the stream */
+	struct ck_nvml *nvml;     /* NULL: nothing to be known from it */
 	int *overflow;            /* device memory: unscale's flag */
 	char name[CK_FACT_TEXT], capability[CK_FACT_TEXT], libraries[CK_FACT_TEXT];
 	char text[4 * CK_FACT_TEXT]; /* describe() */
@@ -43,27 +45,6 @@ typedef struct ck_cuda_kernel {
 
 typedef ck_status ck_cuda_prepare(ck_device *device, const ck_op_desc *desc, ck_kernel **kernel, ck_err *err);
 
-/* Weak until all of them are merged. */
-#pragma weak ck__cuda_linear
-#pragma weak ck__cuda_scores
-#pragma weak ck__cuda_wsum
-#pragma weak ck__cuda_conv2d
-#pragma weak ck__cuda_avgpool
-#pragma weak ck__cuda_batchnorm
-#pragma weak ck__cuda_layernorm
-#pragma weak ck__cuda_act
-#pragma weak ck__cuda_softmax
-#pragma weak ck__cuda_dropout
-#pragma weak ck__cuda_add
-#pragma weak ck__cuda_embedding
-#pragma weak ck__cuda_maxpool
-#pragma weak ck__cuda_flatten
-#pragma weak ck__cuda_cast
-#pragma weak ck__cuda_tally
-#pragma weak ck__cuda_xent
-#pragma weak ck__cuda_update
-#pragma weak ck__cuda_add_gradient
-#pragma weak ck__cuda_unscale
 ck_cuda_prepare ck__cuda_linear, ck__cuda_scores, ck__cuda_wsum;    /* cuBLASLt */
 ck_cuda_prepare ck__cuda_conv2d, ck__cuda_avgpool;                  /* cuDNN */
 ck_cuda_prepare ck__cuda_batchnorm;                                 /* cuDNN where it has the op; else own kernels */

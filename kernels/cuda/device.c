@@ -7,14 +7,25 @@
 
 #include "kernels/alloc.h"
 #include "kernels/cuda/cuda.h"
+#include "kernels/cuda/nvml.h"
 #include "kernels/module.h"
+
+/* The three libraries count their errors apart. */
+static const char *error_name(const char *call, int error)
+{
+	if (strncmp(call, "cublasLt", strlen("cublasLt")) == 0)
+		return cublasLtGetStatusName((cublasStatus_t)error);
+	if (strncmp(call, "cudnn", strlen("cudnn")) == 0)
+		return cudnnGetErrorString((cudnnStatus_t)error);
+	return cudaGetErrorName((cudaError_t)error);
+}
 
 void ck__cuda_must(int error, const char *call, const char *file, int line)
 {
 	if (!error)
 		return;
-	fprintf(stderr, "ckbench: %s at %s:%d gives error %d (%s); work started before it may be what failed\n", call, file,
-		line, error, cudaGetErrorName((cudaError_t)error));
+	fprintf(stderr, "ckbench: %s at %s:%d gives error %d, %s; work started before it may be what failed\n", call, file,
+		line, error, error_name(call, error));
 	abort();
 }
 
@@ -33,6 +44,7 @@ static void close_device(ck_device *d)
 	for (int i = 0; i < CK_MARKS; i++)
 		if (d->marks[i])
 			cudaEventDestroy(d->marks[i]);
+	ck__nvml_close(d->nvml);
 	if (d->overflow)
 		cudaFree(d->overflow);
 	if (d->stream)
@@ -104,6 +116,9 @@ static ck_status start(ck_device *d, ck_err *err)
 	if (dnn != CUDNN_STATUS_SUCCESS)
 		return ck_fail(err, CK_MISSING, "device cuda:%d: cuDNN does not start: %s", d->index, cudnnGetErrorString(dnn));
 	describe_device(d, &p);
+	char bus[32];
+	if (cudaDeviceGetPCIBusId(bus, sizeof bus, d->index) == cudaSuccess)
+		ck__nvml_open(bus, &d->nvml);
 	return CK_OK;
 }
 
@@ -269,6 +284,12 @@ static void facts(ck_device *d, ck_device_facts *f)
 	snprintf(f->name, sizeof f->name, "%s", d->name);
 	snprintf(f->capability, sizeof f->capability, "%s", d->capability);
 	snprintf(f->libraries, sizeof f->libraries, "%s", d->libraries);
+	ck__nvml_facts(d->nvml, f);
+}
+
+static bool throttled(ck_device *d)
+{
+	return ck__nvml_throttled(d->nvml);
 }
 
 CK_MODULE_EXPORT const size_t ck_module_layout[CK_MODULE_LAYOUT_ITEMS] = CK_MODULE_LAYOUT;
@@ -294,4 +315,5 @@ CK_MODULE_EXPORT const ck_backend ck_module_backend = {
     .elapsed = elapsed,
     .free_memory = free_memory,
     .facts = facts,
+    .throttled = throttled,
 };

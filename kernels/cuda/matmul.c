@@ -86,13 +86,18 @@ static cublasLtMatmulDesc_t operation_of(const ck_device *device, const ck_produ
 	SET(cublasLtMatmulDescSetAttribute, operation, CUBLASLT_MATMUL_DESC_TRANSB, int32_t,
 	    p->a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
 	SET(cublasLtMatmulDescSetAttribute, operation, CUBLASLT_MATMUL_DESC_EPILOGUE, uint32_t, epilogues[p->fused]);
-	if (has_bias(p->fused))
+	/* The heuristics look at how the pointers are aligned: these stand for what calls will give. */
+	void *aligned = (void *)(uintptr_t)CK_TENSOR_ALIGN;
+	if (has_bias(p->fused)) {
 		SET(cublasLtMatmulDescSetAttribute, operation, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, int32_t,
 		    type_of(p->c.dtype));
+		SET(cublasLtMatmulDescSetAttribute, operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, const void *, aligned);
+	}
 	if (has_gelu(p->fused)) {
 		SET(cublasLtMatmulDescSetAttribute, operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE, int32_t,
 		    type_of(p->c.dtype));
 		SET(cublasLtMatmulDescSetAttribute, operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, int64_t, p->n);
+		SET(cublasLtMatmulDescSetAttribute, operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, void *, aligned);
 	}
 	return operation;
 }

@@ -165,32 +165,34 @@ static cublasStatus_t check_pointers(const product &q)
 		     "the workspace has %zu bytes, the algorithm needs %zu", q.workspace_bytes, (size_t)q.algo.workspace);
 	CK_REFUSE_IF(q.workspace_bytes && !ck_emu_aligned(q.workspace, 256), CUBLAS_STATUS_INVALID_VALUE,
 		     "the workspace is not aligned to 256 bytes");
+	return CUBLAS_STATUS_SUCCESS;
+}
 
-	/* C and A, B may interleave with D: they are compared column by column. */
-	std::vector<extent> read, written = {{q.d, bytes_of(p.layout[D], p.type[D]), "D"}};
-	ck_emu_check_device(q.a, bytes_of(p.layout[A], p.type[A]), "cublasLtMatmul: A");
-	ck_emu_check_device(q.b, bytes_of(p.layout[B], p.type[B]), "cublasLtMatmul: B");
+/* A, B and C may interleave with D, and are compared with it column by column; all else that is written lies apart from everything. */
+static void check_memory(const product &q)
+{
+	const problem &p = q.p;
+	const lt_operation &o = p.operation;
+	extent d = {q.d, bytes_of(p.layout[D], p.type[D]), "D"};
+	std::vector<extent> written,
+	    matrices = {{q.a, bytes_of(p.layout[A], p.type[A]), "A"}, {q.b, bytes_of(p.layout[B], p.type[B]), "B"}};
 	if (q.beta != 0)
-		ck_emu_check_device(q.c, bytes_of(p.layout[C], p.type[C]), "cublasLtMatmul: C");
-	if (p.bias)
-		read.push_back({o.bias, bias_bytes(p), "the bias"});
+		matrices.push_back({q.c, bytes_of(p.layout[C], p.type[C]), "C"});
 	if (p.aux)
 		written.push_back({o.aux, aux_bytes(p), "GELU's input"});
 	if (q.workspace_bytes)
 		written.push_back({q.workspace, q.workspace_bytes, "the workspace"});
-	ck_emu_check_extents("cublasLtMatmul", read, written);
-	std::vector<extent> matrices = {{q.a, bytes_of(p.layout[A], p.type[A]), "A"},
-					{q.b, bytes_of(p.layout[B], p.type[B]), "B"}};
-	if (q.beta != 0)
-		matrices.push_back({q.c, bytes_of(p.layout[C], p.type[C]), "C"});
-	written.erase(written.begin());
 	ck_emu_check_extents("cublasLtMatmul", matrices, written);
+	std::vector<extent> read;
+	if (p.bias)
+		read.push_back({o.bias, bias_bytes(p), "the bias"});
+	written.push_back(d);
+	ck_emu_check_extents("cublasLtMatmul", read, written);
 	check_apart(p, A, q.a, q.d);
 	check_apart(p, B, q.b, q.d);
 	if (q.beta != 0 && q.c != q.d)
 		check_apart(p, C, q.c, q.d);
 	check_batch_of_d(p, q.d);
-	return CUBLAS_STATUS_SUCCESS;
 }
 
 /* ---- the work ------------------------------------------------------------------------------------------------------------- */
@@ -285,9 +287,10 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
 	if (status != CUBLAS_STATUS_SUCCESS)
 		return status;
 	CK_REFUSE_IF(!alpha || !beta, CUBLAS_STATUS_INVALID_VALUE, "alpha or beta is NULL");
-	if (!algo) /* the library asks its heuristics, with an unspecified outcome */
+	if (algo)
+		status = ck_emu_algorithm(q.p, algo, q.algo);
+	else /* the library asks its heuristics, with an unspecified outcome */
 		ck_emu_fail("cublasLtMatmul: no algorithm given: which is taken is not fixed");
-	status = ck_emu_algorithm(q.p, algo, q.algo);
 	if (status != CUBLAS_STATUS_SUCCESS)
 		return status;
 	ck_emu_check_host(alpha, sizeof q.alpha, "cublasLtMatmul: alpha");
@@ -296,8 +299,10 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
 	q.beta = *static_cast<const float *>(beta);
 	q.a = a, q.b = b, q.c = c, q.d = d, q.workspace = workspace, q.workspace_bytes = workspace_bytes;
 	status = check_pointers(q);
-	if (status == CUBLAS_STATUS_SUCCESS)
-		ck_emu_enqueue(
-		    stream, [q] { run(q); }, "cublasLtMatmul");
-	return status;
+	if (status != CUBLAS_STATUS_SUCCESS)
+		return status;
+	check_memory(q);
+	ck_emu_enqueue(
+	    stream, [q] { run(q); }, "cublasLtMatmul");
+	return CUBLAS_STATUS_SUCCESS;
 }

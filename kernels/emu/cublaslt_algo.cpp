@@ -170,7 +170,8 @@ cublasStatus_t ck_emu_problem(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
 		status = check_shapes(p);
 	if (status == CUBLAS_STATUS_SUCCESS)
 		status = check_epilogue(p);
-	p.hash = hash_of(p);
+	if (status == CUBLAS_STATUS_SUCCESS)
+		p.hash = hash_of(p);
 	return status;
 }
 
@@ -246,7 +247,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
 	CK_REFUSE_IF(most < 1, CUBLAS_STATUS_INVALID_VALUE, "%d algorithms are wanted", most);
 	*count = 0;
 	const lt_preference &wish = *ck_emu_preference(preference);
-	problem p;
+	problem p = {};
 	cublasStatus_t status = ck_emu_problem(handle, desc, {a, b, c, d}, p);
 	if (status != CUBLAS_STATUS_SUCCESS)
 		return status;
@@ -272,7 +273,7 @@ cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDe
 				       const cublasLtMatmulAlgo_t *algo, cublasLtMatmulHeuristicResult_t *result)
 {
 	CK_REFUSE_IF(!algo || !result, CUBLAS_STATUS_INVALID_VALUE, "no algorithm, or nowhere to put the result");
-	problem p;
+	problem p = {};
 	algorithm found;
 	cublasStatus_t status = ck_emu_problem(handle, desc, {a, b, c, d}, p);
 	if (status == CUBLAS_STATUS_SUCCESS)

@@ -53,9 +53,9 @@ template <class T> struct ck_emu_live {
 		if (!object)
 			return nullptr;
 		auto found = all.find(object);
-		if (found == all.end())
-			ck_emu_fail("%s %p was destroyed or never created", what, object);
-		return found->second.get();
+		if (found != all.end())
+			return found->second.get();
+		ck_emu_fail("%s %p was destroyed or never created", what, object);
 	}
 	/* False: there was none to destroy. */
 	bool erase(const void *object)

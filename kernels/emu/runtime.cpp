@@ -426,12 +426,9 @@ cudaError_t CUDARTAPI cudaEventQuery(cudaEvent_t event)
 		return done(cudaErrorInvalidResourceHandle);
 	if (!event->last || event->last->reached)
 		return cudaSuccess;
-	bool stepped = false;
-	run_until([&] {
-		bool before = stepped;
-		stepped = true;
-		return before;
-	});
+	ck_emu_open_memory();
+	step();
+	ck_emu_close_memory();
 	return cudaErrorNotReady;
 }
 

@@ -12,6 +12,13 @@ static ck_result *sound(void)
 	ck_result *r = made_record();
 	made_steady(r, "none", 1);
 	made_steady(r, "uniform:2", 2);
+	set_text(&r->machine.processors.governor, "performance");
+	snprintf(r->device.facts.driver, CK_FACT_TEXT, "570.00");
+	r->device.facts.power_limit = 700;
+	r->ceilings.known = true;
+	r->ceilings.precision = CK_PRECISION_F32;
+	r->ceilings.at.matmul[CK_PRECISION_F32] = 1000e9;
+	r->ceilings.at.copy = 20e9;
 	return r;
 }
 
@@ -75,6 +82,11 @@ static void other_model(ck_result *r)
 	set_text(&r->c.model, "cnn");
 }
 
+static void on_tf32(ck_result *r)
+{
+	r->c.tf32 = true;
+}
+
 static void two_of_them(ck_result *r)
 {
 	r->c.seed = 7;
@@ -97,6 +109,7 @@ Test(reasons, other_cases)
 	    {other_graph,
 	     "graph 000000000000004d in A, 000000000000004e in B; the versions of ckbench build this model otherwise"},
 	    {other_model, "A has no record of cnn"},
+	    {on_tf32, "tf32 - in A, on in B"},
 	    {two_of_them, "amp off in A, fp16 in B; seed 1 in A, 7 in B"},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -303,6 +316,52 @@ static void other_baseline(ck_result *r)
 	set_text(&r->baseline, "uniform:2");
 }
 
+static void other_governor(ck_result *r)
+{
+	set_text(&r->machine.processors.governor, "powersave");
+}
+
+static void other_driver(ck_result *r)
+{
+	snprintf(r->device.facts.driver, CK_FACT_TEXT, "580.65.06");
+}
+
+static void other_power(ck_result *r)
+{
+	r->device.facts.power_limit = 350;
+}
+
+static void lower_ceiling(ck_result *r)
+{
+	r->ceilings.at.matmul[CK_PRECISION_F32] = 900e9; /* of 1000e9: 11 % */
+}
+
+static void close_ceiling(ck_result *r)
+{
+	r->ceilings.at.matmul[CK_PRECISION_F32] = 910e9;
+}
+
+static void slower_copy(ck_result *r)
+{
+	r->ceilings.at.copy = 5e9;
+}
+
+static void throttled(ck_result *r)
+{
+	r->points[1].time.throttled = ck_alloc(FEW, sizeof(bool));
+	r->points[1].time.throttled[2] = r->points[1].time.throttled[5] = true;
+}
+
+static void within_noise(ck_result *r)
+{
+	r->points[1].verdict = CK_WITHIN_NOISE;
+	r->points[1].noise.runs = 5;
+	r->points[1].noise.tensor = ck_text("fc1.weight");
+	r->points[1].noise.floor = 1e-6;
+	r->points[1].noise.worst = 2e-6;
+	r->points[1].noise.allowed = 4e-6;
+}
+
 static void same_as_ever(ck_result *r)
 {
 	(void)r;
@@ -326,6 +385,15 @@ Test(reasons, warnings)
 	    {other_peak, "mlp: the live peak of 1 of 2 plans is another in B"},
 	    {other_work, "mlp: 1 of 2 plans do other work in B"},
 	    {few_samples, "mlp: too few samples in A or B for an interval of 1 of 2 plans"},
+	    {other_governor, "B's frequency governor is powersave, A's is performance"},
+	    {other_driver, "B's driver is 580.65.06, A's is 570.00"},
+	    {other_power, "B's power limit is 350 W, A's is 700 W"},
+	    {lower_ceiling, "B's ceiling of products in f32 is 900.0 GFLOP/s, A's 1.0 TFLOP/s"},
+	    {close_ceiling, NULL},
+	    {slower_copy, "B's ceiling of a copy is 5.0 GB/s, A's 20.0 GB/s"},
+	    {throttled, "B's device slowed itself down in 2 of 18 samples of mlp"},
+	    {within_noise,
+	     "B was held against noise, not bits, in 1 of 2 plans of mlp (--fast); the most: fc1.weight, by 2e-06 of its norm"},
 	    {other_baseline, "overhead is over plan uniform:2 in B, over none in A"},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -1,81 +1,16 @@
 /* A wrong program differs from the right one in what its name says and in nothing else: kernels by their template's argument WRONG. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "suite/emu/bench.hpp"
 
-#include <vector>
-
-#include "kernels/cuda/launch.cuh"
-
-extern "C" {
-#include "suite/emu/planted.h"
-
-void ck__cuda_must(int error, const char *call, const char *file, int line)
+extern "C" void ck__cuda_must(int error, const char *call, const char *file, int line)
 {
 	if (error) {
 		fprintf(stderr, "%s:%d: %s gives %s\n", file, line, call, cudaGetErrorName((cudaError_t)error));
 		abort();
 	}
 }
-}
 
 namespace
 {
-
-enum {
-	BLOCKS = 3,
-	N = BLOCKS * CK_BLOCK,
-	ODD = N - 24
-}; /* ODD: fewer elements than threads; its last bytes are no multiple of 256 */
-
-/* A stream, two device buffers of `n` floats, x (0, 1, … modulo 5) and y (NaNs), and what comes back of y. */
-struct bench {
-	cudaStream_t stream;
-	size_t n;
-	float *x, *y;
-	std::vector<float> in, out;
-
-	explicit bench(size_t count) : n(count), in(count), out(count, -1.0f)
-	{
-		CK_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-		CK_CUDA(cudaMalloc((void **)&x, n * sizeof *x));
-		CK_CUDA(cudaMalloc((void **)&y, n * sizeof *y));
-		for (size_t i = 0; i < n; i++)
-			in[i] = (float)(i % 5);
-		CK_CUDA(cudaMemcpyAsync(x, in.data(), n * sizeof *x, cudaMemcpyHostToDevice, stream));
-	}
-	bench(const bench &) = delete;
-	~bench()
-	{
-		CK_CUDA(cudaFree(x));
-		CK_CUDA(cudaFree(y));
-		CK_CUDA(cudaStreamDestroy(stream));
-	}
-	void fetch()
-	{
-		CK_CUDA(cudaMemcpyAsync(out.data(), y, n * sizeof *y, cudaMemcpyDeviceToHost, stream));
-		CK_CUDA(cudaStreamSynchronize(stream));
-	}
-	/* Whether y[i] = f(i) for the first `count`. */
-	template <typename F> bool holds(size_t count, F f)
-	{
-		fetch();
-		for (size_t i = 0; i < count; i++)
-			if (out[i] != f(i))
-				return false;
-		return true;
-	}
-	/* Whether y[block] is the block's sum of x. */
-	bool holds_sums()
-	{
-		return holds(n / CK_BLOCK, [&](size_t b) {
-			float sum = 0;
-			for (size_t i = 0; i < CK_BLOCK; i++)
-				sum += in[b * CK_BLOCK + i];
-			return sum;
-		});
-	}
-};
 
 /* Launches the right instance of a kernel template or the wrong one. */
 #define LAUNCH(wrong, kernel, ...)                                                                                             \
@@ -110,22 +45,31 @@ bool barrier_removed(bool wrong)
 	return b.holds_sums();
 }
 
+/* In a block of one warp the shuffles let all read before one writes. */
 template <bool WRONG> CK_KERNEL void reused(const float *x, float *y)
 {
-	CK_SHARED(float, part, 32);
-	float sum = ck_block_sum(x[ck_thread()], part);
+	CK_SHARED(float, first, 1);
+	if (threadIdx.x == 0)
+		first[0] = x[ck_thread()];
+	__syncthreads();
+	float sum = ck_warp_sum(x[ck_thread()] - first[0]);
 	if (!WRONG)
 		__syncthreads();
 	if (threadIdx.x == 0) {
-		part[1] = sum;
-		y[blockIdx.x] = part[1];
+		first[0] = sum;
+		y[blockIdx.x] = first[0];
 	}
 }
 bool reused_without_barrier(bool wrong)
 {
 	bench b(N);
-	LAUNCH(wrong, reused, BLOCKS, CK_BLOCK, 0, b.stream, b.x, b.y);
-	return b.holds_sums();
+	LAUNCH(wrong, reused, N / CK_WARP, CK_WARP, 0, b.stream, b.x, b.y);
+	return b.holds(N / CK_WARP, [&](size_t block) {
+		float sum = 0;
+		for (size_t i = 0; i < CK_WARP; i++)
+			sum += b.in[block * CK_WARP + i] - b.in[block * CK_WARP];
+		return sum;
+	});
 }
 
 template <bool WRONG> CK_KERNEL void one_writer(const float *x, float *y)
@@ -594,17 +538,12 @@ bool memset_too_long(bool wrong)
 	return b.holds(N, [](size_t) { return 0.0f; });
 }
 
-CK_KERNEL void add_all(const float *x, float *sum)
-{
-	atomicAdd(sum, x[ck_thread()]);
-}
-
 } // namespace
 
 const planted planted_programs[] = {
     {"barrier removed", barrier_removed, PLANTED_SAYS, false, "race on shared memory part["},
     {"shared memory used again without a barrier", reused_without_barrier, PLANTED_SAYS, false,
-     "race on shared memory part[1]"},
+     "race on shared memory first[0]: writes what several threads read"},
     {"two threads write one element", two_writers, PLANTED_SAYS, false, "what thread "},
     {"shuffle in place of a barrier", shuffle_for_barrier, PLANTED_SAYS, false, "race on shared memory part["},
     {"shared index off by one", shared_index_off_by_one, PLANTED_SAYS, false,
@@ -657,22 +596,3 @@ const planted planted_programs[] = {
     {"memset too long", memset_too_long, PLANTED_SAYS, false, "cudaErrorInvalidValue"},
     {NULL, NULL, PLANTED_SAYS, false, NULL},
 };
-
-bool planted_float_atomics_differ(int launches_of_it)
-{
-	bench b(N);
-	for (size_t i = 0; i < N; i++)
-		b.in[i] = 1.0f / (float)(i + 1);
-	CK_CUDA(cudaMemcpyAsync(b.x, b.in.data(), N * sizeof(float), cudaMemcpyHostToDevice, b.stream));
-	float first = 0;
-	bool differ = false;
-	for (int i = 0; i < launches_of_it; i++) {
-		CK_CUDA(cudaMemsetAsync(b.y, 0, sizeof(float), b.stream));
-		CK_LAUNCH(add_all, BLOCKS, CK_BLOCK, 0, b.stream, b.x, b.y);
-		b.fetch();
-		if (i == 0)
-			first = b.out[0];
-		differ = differ || b.out[0] != first;
-	}
-	return differ;
-}

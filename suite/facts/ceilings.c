@@ -13,7 +13,10 @@
 /* ---- the device ------------------------------------------------------------------------------------------------------------ */
 
 struct ck_device {
-	double seconds;     /* of each run */
+	double seconds;     /* of each product's run; 0: its clock stands still */
+	double rate;        /* bytes read and written a second, when it copies */
+	size_t copied;      /* bytes of the last run, if that was a copy */
+	size_t largest;     /* and of the largest copy */
 	ck_op_kind without; /* an op that it has not; CK_OP_KIND_COUNT: it has all */
 	ck_dtype dtype;     /* of the last product */
 	int products;       /* runs */
@@ -31,7 +34,11 @@ static void forward(const ck_kernel *kernel, const ck_args *a)
 {
 	const plain_kernel *k = (const plain_kernel *)kernel;
 	cr_assert(a->in[0] && a->out[0] && a->workspace && (k->desc.nin < 2 || a->in[1]));
-	k->device->products += k->desc.kind == CK_LINEAR;
+	bool copies = k->desc.kind == CK_FLATTEN;
+	ck_device *d = k->device;
+	d->products += !copies;
+	d->copied = copies ? (size_t)ck_shape_count(k->desc.in[0].shape) * ck_dtype_size(k->desc.in[0].dtype) : 0;
+	d->largest = d->copied > d->largest ? d->copied : d->largest;
 }
 
 static ck_status prepare(ck_device *d, const ck_op_desc *desc, ck_kernel **kernel, ck_err *err)
@@ -97,7 +104,7 @@ static void mark(ck_device *d, int which)
 static double elapsed(ck_device *d, int from, int to)
 {
 	cr_assert(from != to);
-	return d->seconds;
+	return d->copied && d->seconds > 0 ? 2.0 * (double)d->copied / d->rate : d->seconds;
 }
 
 static size_t free_memory(ck_device *d)
@@ -134,41 +141,46 @@ Test(ceilings, are_work_over_time)
 		ck_precision precision;
 		ck_dtype dtype; /* that the product must have */
 		int n, runs;    /* extent of the product that counts; 0: not measured. runs of all products */
-		size_t copied;  /* bytes of what is copied; 0: not measured */
+		size_t copied;  /* bytes of the largest copy */
+		double rate;    /* that is found; 0: not measured */
 	} cases[] = {
-	    {"host", 0.0625, SIZE_MAX, 0, false, CK_OP_KIND_COUNT, CK_PRECISION_F32, CK_F32, 2048, 12, 64 * MIB},
-	    {"of its own", 0.0625, SIZE_MAX, 0, true, CK_OP_KIND_COUNT, CK_PRECISION_F32, CK_F32, 8192, 20, 64 * MIB},
-	    {"tf32", 0.0625, SIZE_MAX, 0, false, CK_OP_KIND_COUNT, CK_PRECISION_TF32, CK_F32, 2048, 12, 64 * MIB},
-	    {"bf16", 0.0625, SIZE_MAX, 0, false, CK_OP_KIND_COUNT, CK_PRECISION_BF16, CK_BF16, 2048, 12, 64 * MIB},
-	    {"f16", 0.0625, SIZE_MAX, 0, false, CK_OP_KIND_COUNT, CK_PRECISION_F16, CK_F16, 2048, 12, 64 * MIB},
-	    {"long enough", 0.25, SIZE_MAX, 0, false, CK_OP_KIND_COUNT, CK_PRECISION_F32, CK_F32, 512, 4, 64 * MIB},
-	    {"slow", 0.75, SIZE_MAX, 0, false, CK_OP_KIND_COUNT, CK_PRECISION_F32, CK_F32, 512, 1, 64 * MIB},
-	    {"fast", 0x1p-6, SIZE_MAX, 0, false, CK_OP_KIND_COUNT, CK_PRECISION_F32, CK_F32, 2048, 15, 64 * MIB},
-	    {"no clock", 0, SIZE_MAX, 0, false, CK_OP_KIND_COUNT, CK_PRECISION_F32, CK_F32, 0, 303, 0},
-	    {"large caches", 0.0625, SIZE_MAX, 300 * MIB, false, CK_OP_KIND_COUNT, CK_PRECISION_F32, CK_F32, 2048, 12,
-	     300 * MIB},
-	    {"room for one", 0.0625, 13 * MIB, 0, false, CK_OP_KIND_COUNT, CK_PRECISION_F32, CK_F32, 1024, 8, 0},
-	    {"no room", 0.0625, MIB, 0, false, CK_OP_KIND_COUNT, CK_PRECISION_F32, CK_F32, 0, 0, 0},
-	    {"no room for the workspace", 0.0625, 3 * MIB, 0, false, CK_OP_KIND_COUNT, CK_PRECISION_F32, CK_F32, 0, 0, 0},
-	    {"no products", 0.0625, SIZE_MAX, 0, false, CK_LINEAR, CK_PRECISION_F32, CK_DTYPE_NONE, 0, 0, 64 * MIB},
-	    {"no copies", 0.0625, SIZE_MAX, 0, false, CK_FLATTEN, CK_PRECISION_F32, CK_F32, 2048, 12, 0},
+	    {"host", 0.0625, SIZE_MAX, 0, false, CK_OP_KIND_COUNT, CK_PRECISION_F32, CK_F32, 2048, 16, 64 * MIB, 0x1p33},
+	    {"of its own", 0.0625, SIZE_MAX, 0, true, CK_OP_KIND_COUNT, CK_PRECISION_F32, CK_F32, 8192, 24, 64 * MIB, 0x1p33},
+	    {"tf32", 0.0625, SIZE_MAX, 0, false, CK_OP_KIND_COUNT, CK_PRECISION_TF32, CK_F32, 2048, 16, 64 * MIB, 0x1p33},
+	    {"bf16", 0.0625, SIZE_MAX, 0, false, CK_OP_KIND_COUNT, CK_PRECISION_BF16, CK_BF16, 2048, 16, 64 * MIB, 0x1p33},
+	    {"f16", 0.0625, SIZE_MAX, 0, false, CK_OP_KIND_COUNT, CK_PRECISION_F16, CK_F16, 2048, 16, 64 * MIB, 0x1p33},
+	    {"long enough", 0.25, SIZE_MAX, 0, false, CK_OP_KIND_COUNT, CK_PRECISION_F32, CK_F32, 256, 4, 64 * MIB, 0x1p33},
+	    {"slow", 0.75, SIZE_MAX, 0, false, CK_OP_KIND_COUNT, CK_PRECISION_F32, CK_F32, 256, 1, 64 * MIB, 0x1p33},
+	    {"slow copies", 0.75, SIZE_MAX, 0, false, CK_OP_KIND_COUNT, CK_PRECISION_F32, CK_F32, 256, 1, MIB, 0x1p25},
+	    {"fast", 0x1p-6, SIZE_MAX, 0, false, CK_OP_KIND_COUNT, CK_PRECISION_F32, CK_F32, 2048, 20, 64 * MIB, 0x1p33},
+	    {"no clock", 0, SIZE_MAX, 0, false, CK_OP_KIND_COUNT, CK_PRECISION_F32, CK_F32, 0, 404, 64 * MIB, 0},
+	    {"large caches", 0.0625, SIZE_MAX, 256 * MIB, false, CK_OP_KIND_COUNT, CK_PRECISION_F32, CK_F32, 2048, 16,
+	     256 * MIB, 0x1p33},
+	    {"room for one", 0.0625, 13 * MIB, 0, false, CK_OP_KIND_COUNT, CK_PRECISION_F32, CK_F32, 1024, 12, MIB, 0},
+	    {"no room", 0.0625, MIB / 2, 0, false, CK_OP_KIND_COUNT, CK_PRECISION_F32, CK_F32, 0, 0, 0, 0},
+	    {"no room for the workspace", 0.0625, 3 * MIB / 4, 0, false, CK_OP_KIND_COUNT, CK_PRECISION_F32, CK_F32, 0, 0, 0,
+	     0},
+	    {"no products", 0.0625, SIZE_MAX, 0, false, CK_LINEAR, CK_PRECISION_F32, CK_DTYPE_NONE, 0, 0, 64 * MIB, 0x1p33},
+	    {"no copies", 0.0625, SIZE_MAX, 0, false, CK_FLATTEN, CK_PRECISION_F32, CK_F32, 2048, 16, 0, 0},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		ck_device d = {.seconds = cases[i].seconds, .without = cases[i].without};
+		ck_device d = {.seconds = cases[i].seconds,
+			       .rate = cases[i].rate > 0 ? cases[i].rate : 0x1p33,
+			       .without = cases[i].without};
 		ck_backend b = plain;
 		b.free_memory = cases[i].own_memory ? free_memory : NULL;
 		const ck_ceiling_options o = {
 		    .precisions = 1u << cases[i].precision, .room = cases[i].room, .caches = cases[i].caches};
 		ck_ceilings c;
 		ck_ceilings_take(&b, &d, &o, &c);
-		double n = cases[i].n, copied = (double)cases[i].copied;
+		double n = cases[i].n;
 		for (int p = 0; p < CK_PRECISIONS; p++) {
 			double right = p == (int)cases[i].precision && n > 0 ? 2 * n * n * n / cases[i].seconds : 0;
 			cr_expect(c.matmul[p] == right, "%s: %s: %g FLOP/s, not %g", cases[i].what, ck_precision_names[p],
 				  c.matmul[p], right);
 		}
-		cr_expect(c.copy == (copied > 0 ? 2 * copied / cases[i].seconds : 0), "%s: a copy at %g B/s", cases[i].what,
-			  c.copy);
+		cr_expect(c.copy == cases[i].rate && d.largest == cases[i].copied, "%s: a copy of %zu bytes at %g B/s",
+			  cases[i].what, d.largest, c.copy);
 		cr_expect(d.dtype == cases[i].dtype && d.products == cases[i].runs, "%s: %d runs in %s", cases[i].what,
 			  d.products, ck_dtype_name(d.dtype));
 		cr_expect(d.held == 0 && d.kernels == 0 && d.most <= cases[i].room,
@@ -224,9 +236,8 @@ Test(ceilings, of_real_devices)
 		ck_ceilings c;
 		cr_assert(ck_backend_find(cases[i].device, &b, &index, &err) == CK_OK, "%s", err.text);
 		cr_assert(b->open(&(ck_open_options){0}, &d, &err) == CK_OK, "%s", err.text);
-		ck_ceilings_take(
-		    b, d, &(ck_ceiling_options){.precisions = 1u << cases[i].precision, .room = (size_t)256 * MIB, .caches = 1},
-		    &c);
+		ck_ceilings_take(b, d, &(ck_ceiling_options){.precisions = 1u << cases[i].precision, .room = (size_t)256 * MIB},
+				 &c);
 		cr_expect(c.copy > 0 && isfinite(c.copy), "%s: a copy at %g B/s", cases[i].device, c.copy);
 		for (int p = 0; p < CK_PRECISIONS; p++)
 			cr_expect(p == (int)cases[i].precision ? c.matmul[p] > 0 && isfinite(c.matmul[p]) : c.matmul[p] == 0,

@@ -101,7 +101,7 @@ static const char *const lines[] = {
     "embedding 2x5 7x4",
     "embedding 2x5 7x4 9x4 bias",
     "embedding 8x40 50x67 43x67 bias",
-    "embedding 8x40 50x136 43x136 bias",
+    "embedding 3x20 9x136 43x136 bias",
     "maxpool 2x6x7x3 window=2 stride=2",
     "maxpool 2x6x7x3 window=3 stride=2 pad=1",
     "maxpool 2x6x7x3 window=3 stride=1 pad=1 ties",
@@ -125,7 +125,7 @@ static const char *const lines[] = {
     "xent 6x11 6 shift=200",
     "xent 6x11 6 spread=40",
     "xent 61x547 61",
-    "xent 7x4104 7",
+    "xent 3x4104 3",
 };
 
 /* These are for 16 bits only. */

@@ -1,8 +1,12 @@
-/* Programs for the emulated device, each of which is right once and wrong once. */
-#ifndef CK_SUITE_PLANTED_H
-#define CK_SUITE_PLANTED_H
+/* Programs for the emulated device: each runs in a process of its own (programs.c), for the seed is read once in each. */
+#ifndef CK_SUITE_EMU_PROGRAMS_H
+#define CK_SUITE_EMU_PROGRAMS_H
 
 #include <stdbool.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 typedef enum planted_end {
 	PLANTED_SAYS,  /* abort(), after a line on stderr that contains `message` */
@@ -10,6 +14,7 @@ typedef enum planted_end {
 	PLANTED_WRONG, /* the program ends with wrong results */
 } planted_end;
 
+/* Right once, wrong once. */
 typedef struct planted {
 	const char *name;
 	bool (*run)(bool wrong); /* whether its results are right */
@@ -20,7 +25,19 @@ typedef struct planted {
 
 extern const planted planted_programs[]; /* ends with a NULL name */
 
-/* Whether float atomics added in another order in any of `launches` launches. */
-bool planted_float_atomics_differ(int launches);
+/* How a program's process ends. */
+enum { RIGHT, DIFFERS };
+
+/* Right ones alone. */
+typedef struct good {
+	const char *name;
+	bool (*run)(void);
+} good;
+
+extern const good good_programs[]; /* ends with a NULL name */
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
