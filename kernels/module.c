@@ -1,10 +1,13 @@
 #include "kernels/module.h"
 
 #include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 extern ck_backend ck_cuda_backend, ck_emu_backend;
@@ -33,6 +36,22 @@ static bool find_file(const char *name, char path[PATH_MAX])
 	return false;
 }
 
+/* A regular file that is not cut short: dlopen waits for a pipe's other end, and reading a mapped page beyond the file's end kills
+ * the program (SIGBUS). The table of sections is the last thing in a library. */
+static bool is_whole(const char *path)
+{
+	struct stat s;
+	Elf64_Ehdr head;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	bool whole = fd >= 0 && fstat(fd, &s) == 0 && S_ISREG(s.st_mode) &&
+		     read(fd, &head, sizeof head) == (ssize_t)sizeof head && memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 &&
+		     head.e_shoff <= (Elf64_Off)s.st_size &&
+		     (Elf64_Off)head.e_shnum * head.e_shentsize <= (Elf64_Off)s.st_size - head.e_shoff;
+	if (fd >= 0)
+		close(fd);
+	return whole;
+}
+
 /* Puts the module's backend in place of the one that only knows how to find it, under its name. It stays open until the program
  * ends. */
 static ck_status load(ck_backend *b, const char *without, ck_err *err)
@@ -41,19 +60,25 @@ static ck_status load(ck_backend *b, const char *without, ck_err *err)
 	char path[PATH_MAX];
 	if (!find_file(b->name, path))
 		return ck_fail(err, CK_MISSING, "device %s: this ckbench was built without it; %s", b->name, without);
+	if (!is_whole(path))
+		return ck_fail(err, CK_MISSING, "device %s: %s is no library, or cut short; build it again", b->name, path);
 	void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!module)
-		return ck_fail(err, CK_MISSING, "device %s: a library that it needs is missing: %s", b->name, dlerror());
+		return ck_fail(err, CK_MISSING,
+			       "device %s: its module or a library that it needs cannot be opened: %s; install that library "
+			       "or name its folder in LD_LIBRARY_PATH, or build ckbench again",
+			       b->name, dlerror());
 	const size_t *theirs = dlsym(module, "ck_module_layout");
 	const ck_backend *backend = dlsym(module, "ck_module_backend");
-	if (!theirs || !backend || memcmp(ours, theirs, sizeof ours) != 0) {
+	if (!theirs || !backend || memcmp(ours, theirs, sizeof ours) != 0 || strcmp(backend->name, b->name) != 0) {
 		dlclose(module);
-		return ck_fail(err, CK_MISSING, "device %s: ckbench-%s.so was built from other sources; build it again",
+		return ck_fail(err, CK_MISSING,
+			       "device %s: ckbench-%s.so was built from other sources, or for another device; build it again",
 			       b->name, b->name);
 	}
-	const char *name = b->name, *summary = b->summary;
+	const char *summary = b->summary;
 	*b = *backend;
-	b->name = name, b->summary = summary;
+	b->summary = summary;
 	return CK_OK;
 }
 

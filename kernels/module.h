@@ -3,7 +3,7 @@
  *
  *     CK_MODULE(ck_backend) the_backend;      exported as ck_module_backend
  *
- * with ck_module_layout beside it, by which a module from other sources is refused. */
+ * with ck_module_layout beside it, by which a module from other sources is refused; so is one whose backend bears another name. */
 #ifndef CK_MODULE_H
 #define CK_MODULE_H
 

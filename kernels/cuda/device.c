@@ -295,6 +295,7 @@ static bool throttled(ck_device *d)
 CK_MODULE_EXPORT const size_t ck_module_layout[CK_MODULE_LAYOUT_ITEMS] = CK_MODULE_LAYOUT;
 
 CK_MODULE_EXPORT const ck_backend ck_module_backend = {
+    .name = CK_MODULE_NAME, /* the build's: "cuda", or "emu" of the same sources */
     .real = CK_F32,
     .open = open_device,
     .close = close_device,

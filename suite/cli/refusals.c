@@ -166,6 +166,27 @@ static const refusal places[] = {
      "choose another place", "ckbench-out "},
 };
 
+/* A program of one's own with a module beside it. */
+#define MODULE(make)                                                                                                           \
+	"mkdir -p p/kernels/cuda; cp \"$CKBENCH\" p/ck; (cd p/kernels/cuda; m=ckbench-cuda.so; " make                          \
+	"); timeout 20 p/ck parity " MLP " --device cuda"
+#define BESIDE "p p/ck p/kernels p/kernels/cuda p/kernels/cuda/ckbench-cuda.so "
+
+static const refusal modules[] = {
+    {MODULE(": >$m"), 3, "ckbench-cuda.so is no library, or cut short", "build it again", BESIDE},
+    {MODULE("echo hello >$m"), 3, "ckbench-cuda.so is no library, or cut short", "build it again", BESIDE},
+    {MODULE("head -c 5000 \"$CKBENCH\" >$m"), 3, "ckbench-cuda.so is no library, or cut short", "build it again", BESIDE},
+    {MODULE("head -c -1 \"$CKBENCH\" >$m"), 3, "ckbench-cuda.so is no library, or cut short", "build it again", BESIDE},
+    {MODULE("mkfifo $m"), 3, "ckbench-cuda.so is no library, or cut short", "build it again", BESIDE},
+    {MODULE("mkdir $m"), 3, "ckbench-cuda.so is no library, or cut short", "build it again", BESIDE},
+    {MODULE("cp \"$CKBENCH\" $m"), 3, "ckbench-cuda.so: cannot dynamically load", "build ckbench again", BESIDE},
+};
+
+/* A module made for another device: its records would bear a wrong name. */
+static const refusal other_modules[] = {
+    {MODULE("cp \"${CKBENCH%/*}\"/kernels/emu/ckbench-emu.so $m"), 3, "for another device", "build it again", BESIDE},
+};
+
 static void expect_refused(const refusal *table, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -206,4 +227,13 @@ Test(refusals, schedules)
 Test(refusals, places)
 {
 	expect_refused(places, COUNT(places));
+}
+
+Test(refusals, modules)
+{
+	expect_refused(modules, COUNT(modules));
+	outcome o = run("test -e \"${CKBENCH%/*}\"/kernels/emu/ckbench-emu.so");
+	if (o.status == 0)
+		expect_refused(other_modules, COUNT(other_modules));
+	outcome_free(&o);
 }
