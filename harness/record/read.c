@@ -52,12 +52,23 @@ static char *text_in(reader *r, const cJSON *from, const char *field)
 	return ck_text("%s", cJSON_IsString(t) ? t->valuestring : "");
 }
 
+/* 1e999 reads as infinity, which no record holds. */
 static double number_in(reader *r, const cJSON *from, const char *field)
 {
 	const cJSON *n = cJSON_GetObjectItemCaseSensitive(from, field);
-	if (!cJSON_IsNumber(n))
+	bool number = cJSON_IsNumber(n) && isfinite(n->valuedouble);
+	if (!number)
 		wrong(r, field, n ? "is no number" : "is missing");
-	return cJSON_IsNumber(n) ? n->valuedouble : 0;
+	return number ? n->valuedouble : 0;
+}
+
+/* FLOPs, seconds, rates. */
+static double amount_in(reader *r, const cJSON *from, const char *field)
+{
+	double n = number_in(r, from, field);
+	if (n < 0)
+		wrong(r, field, "is out of range");
+	return n;
 }
 
 /* A whole number from 0 to `most`. */
@@ -102,7 +113,7 @@ static bool flag_in(reader *r, const cJSON *from, const char *field)
 /* 0 and "" when it is not there: not known. */
 static double known_number_in(reader *r, const cJSON *from, const char *field)
 {
-	return has(from, field) ? number_in(r, from, field) : 0;
+	return has(from, field) ? amount_in(r, from, field) : 0;
 }
 
 static int known_int_in(reader *r, const cJSON *from, const char *field)
@@ -266,7 +277,8 @@ static void read_case(reader *r, const cJSON *root, ck_result *to)
 	to->c.stages = int_in(r, o, "stages");
 	to->c.ops = int_in(r, o, "ops");
 	char *graph = text_in(r, o, "graph");
-	to->c.graph = strtoull(graph, NULL, 16);
+	if (strlen(graph) != 16 || !ck_hex64(graph, &to->c.graph))
+		wrong(r, "graph", "is no number of 16 hexadecimal digits");
 	free(graph);
 	cJSON_ArrayForEach(item, o)
 	{
@@ -288,7 +300,7 @@ static void read_measuring(reader *r, const cJSON *root, ck_result *to)
 	const cJSON *o = object_in(r, root, "measuring");
 	enter(r, "measuring.");
 	to->measuring.rounds = int_in(r, o, "rounds");
-	to->measuring.seconds = number_in(r, o, "seconds");
+	to->measuring.seconds = amount_in(r, o, "seconds");
 	to->measuring.end = text_in(r, o, "end");
 	enter(r, "%s", "");
 }
@@ -425,6 +437,12 @@ static void read_throttled(reader *r, const cJSON *time, ck_samples *s)
 	}
 }
 
+/* Seconds of a step: from less than any clock tells to more than anyone waits, so that ratios of two are numbers. */
+static bool is_time(const cJSON *s)
+{
+	return cJSON_IsNumber(s) && s->valuedouble >= 1e-9 && s->valuedouble <= 1e9;
+}
+
 static void read_time(reader *r, const cJSON *point, int i, ck_point *p)
 {
 	enter(r, "points[%d].", i);
@@ -441,7 +459,7 @@ static void read_time(reader *r, const cJSON *point, int i, ck_point *p)
 	p->time.at = ck_alloc((size_t)cJSON_GetArraySize(samples), sizeof *p->time.at);
 	cJSON_ArrayForEach(s, samples)
 	{
-		if (!cJSON_IsNumber(s) || !(s->valuedouble > 0))
+		if (!is_time(s))
 			wrong(r, "samples", "holds what is no time");
 		p->time.at[p->time.n++] = s->valuedouble;
 	}
@@ -470,6 +488,8 @@ static void read_point(reader *r, const cJSON *point, int i, ck_result *to)
 		return;
 	}
 	char *plan = text_in(r, point, "plan");
+	if (ck_result_find(to, plan))
+		wrong(r, "plan", "stands in an earlier point as well");
 	ck_point *p = ck_result_add(to, plan);
 	free(plan);
 	p->segments = has(point, "segments") ? int_in(r, point, "segments") : 0;
@@ -482,8 +502,8 @@ static void read_point(reader *r, const cJSON *point, int i, ck_result *to)
 	enter(r, "points[%d].", i);
 	const cJSON *work = object_in(r, point, "work");
 	enter(r, "points[%d].work.", i);
-	to->c.model_flops = number_in(r, work, "model_flops");
-	p->executed_flops = number_in(r, work, "executed_flops");
+	to->c.model_flops = amount_in(r, work, "model_flops");
+	p->executed_flops = amount_in(r, work, "executed_flops");
 	p->recomputed_ops = int_in(r, work, "recomputed_ops");
 }
 
