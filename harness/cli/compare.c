@@ -9,6 +9,7 @@
 
 #include "harness/cli/cli.h"
 #include "harness/cli/complain.h"
+#include "harness/cli/interrupt.h"
 #include "harness/cli/outputs.h"
 #include "harness/record/compare.h"
 #include "harness/record/faults.h"
@@ -132,6 +133,8 @@ static ck_status compare(ck_comparison *c, const ck_cli *cli, ck_err *err)
 	fflush(to);
 	for (int i = 0; i < c->nwarnings && !cli->options.given[CK_OPTION_quiet]; i++)
 		ck_complain("warning: %s", c->warnings[i]);
+	if (status == CK_OK)
+		ck_interrupt_keep(); /* no file half-written stays behind */
 	return status == CK_OK ? write_all(c, cli, to, err) : status;
 }
 
@@ -149,6 +152,7 @@ static ck_status run(const ck_cli *cli, ck_err *err)
 	ck_status status = ck_outputs_check(cli, cli->options.text[CK_OPTION_out], err);
 	if (status != CK_OK)
 		return status;
+	ck_interrupt_watch();
 	ck_comparison c;
 	ck_comparison_open(&c, cli->argc, cli->argv);
 	status = compare(&c, cli, err);

@@ -271,6 +271,31 @@ Test(command, refusals)
 	}
 }
 
+/* Sealed anew after an edit, so that only the reading can tell: two points of one plan, of which the wrong one might be taken. */
+Test(command, plan_twice)
+{
+	outcome o = two_records();
+	ck_result *r = with(0.25, 0.75, "333333333333");
+	made_steady(r, "none", 0.001);
+	write_record(&o, "c.json", r);
+	run_again(&o, "ck compare a.json c.json");
+	cr_expect(o.status == 2 && strstr(o.err, "points[2].plan stands in an earlier point") && strstr(o.err, "give a file"),
+		  "%d %s%s", o.status, o.out, o.err);
+	outcome_free(&o);
+}
+
+/* Interrupted while it writes, here by a gnuplot that does so: each file is whole or not there. */
+Test(command, interrupted)
+{
+	outcome o = two_records();
+	run_again(&o, "mkdir b; printf '#!/bin/sh\\nkill -INT $PPID\\nexit 1\\n' >b/gnuplot; chmod +x b/gnuplot; "
+		      "PATH=$PWD/b:$PATH ck compare a.json b.json --out d");
+	cr_expect(strstr(o.err, "finishing what is under way"), "%d %s", o.status, o.err);
+	cr_expect(o.status == 130, "%d %s", o.status, o.err);
+	cr_expect(strstr(o.files, "d/compare-1.json ") && !strstr(o.files, ".ckbench."), "%s", o.files);
+	outcome_free(&o);
+}
+
 /* Nothing in common: told what stands in the way, and refused. */
 Test(command, nothing_in_common)
 {
