@@ -13,6 +13,10 @@ folder=$2
 seconds=${3:-20}
 list=$(dirname "$0")/inputs/reference.txt
 
+if ! command -v "$program" >/dev/null; then
+	echo "reference.sh: there is no program $program; build it first, or name another" >&2
+	exit 2
+fi
 if ls "$folder"/*.json >/dev/null 2>&1; then
 	echo "reference.sh: $folder holds records already; name another folder, or remove them" >&2
 	exit 2
