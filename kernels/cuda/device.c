@@ -70,10 +70,13 @@ static ck_status find_device(int index, ck_err *err)
 	if (error != cudaSuccess)
 		return ck_fail(err, CK_MISSING, "device cuda: the driver refuses: %s", cudaGetErrorString(error));
 	if (index >= count)
-		return ck_fail(err, CK_MISSING, "device cuda:%d does not exist: there are %d, from cuda:0 on", index, count);
+		return ck_fail(err, CK_MISSING,
+			       "device " CK_MODULE_NAME ":%d does not exist: there are %d, from " CK_MODULE_NAME ":0 on", index,
+			       count);
 	error = cudaSetDevice(index);
 	if (error != cudaSuccess)
-		return ck_fail(err, CK_MISSING, "device cuda:%d cannot be used: %s; is another process holding it?", index,
+		return ck_fail(err, CK_MISSING,
+			       "device " CK_MODULE_NAME ":%d cannot be used: %s; is another process holding it?", index,
 			       cudaGetErrorString(error));
 	return CK_OK;
 }
@@ -102,19 +105,23 @@ static ck_status start(ck_device *d, ck_err *err)
 	if (error == cudaSuccess)
 		error = cudaMalloc((void **)&d->overflow, sizeof *d->overflow);
 	if (error != cudaSuccess)
-		return ck_fail(err, CK_MISSING, "device cuda:%d does not start: %s", d->index, cudaGetErrorString(error));
+		return ck_fail(err, CK_MISSING, "device " CK_MODULE_NAME ":%d does not start: %s", d->index,
+			       cudaGetErrorString(error));
 	if (p.major * 10 + p.minor < 75)
-		return ck_fail(err, CK_MISSING, "device cuda:%d, %s, has compute capability %d.%d; 7.5 is the least", d->index,
+		return ck_fail(err, CK_MISSING,
+			       "device " CK_MODULE_NAME ":%d, %s, has compute capability %d.%d; 7.5 is the least", d->index,
 			       p.name, p.major, p.minor);
 	d->multiprocessors = p.multiProcessorCount;
 	d->memory = p.totalGlobalMem;
 	if (cublasLtCreate(&d->blas) != CUBLAS_STATUS_SUCCESS)
-		return ck_fail(err, CK_MISSING, "device cuda:%d: cuBLASLt does not start; is its memory taken?", d->index);
+		return ck_fail(err, CK_MISSING, "device " CK_MODULE_NAME ":%d: cuBLASLt does not start; is its memory taken?",
+			       d->index);
 	cudnnStatus_t dnn = cudnnCreate(&d->dnn);
 	if (dnn == CUDNN_STATUS_SUCCESS)
 		dnn = cudnnSetStream(d->dnn, d->stream);
 	if (dnn != CUDNN_STATUS_SUCCESS)
-		return ck_fail(err, CK_MISSING, "device cuda:%d: cuDNN does not start: %s", d->index, cudnnGetErrorString(dnn));
+		return ck_fail(err, CK_MISSING, "device " CK_MODULE_NAME ":%d: cuDNN does not start: %s", d->index,
+			       cudnnGetErrorString(dnn));
 	describe_device(d, &p);
 	char bus[32];
 	if (cudaDeviceGetPCIBusId(bus, sizeof bus, d->index) == cudaSuccess)
@@ -227,12 +234,13 @@ static ck_status allocate(ck_device *d, size_t bytes, void **memory, ck_err *err
 	*memory = NULL;
 	cudaGetLastError(); /* the refusal is told, and is nobody else's */
 	if (error != cudaErrorMemoryAllocation)
-		return ck_fail(err, CK_MISSING, "device cuda:%d cannot give memory: %s", d->index, cudaGetErrorString(error));
-	return ck_fail(
-	    err, CK_MISSING,
-	    "device cuda:%d cannot give %.1f MiB of memory, %.1f MiB are free; take a smaller batch or a plan that keeps "
-	    "less",
-	    d->index, (double)bytes / 0x1p20, (double)free_memory(d) / 0x1p20);
+		return ck_fail(err, CK_MISSING, "device " CK_MODULE_NAME ":%d cannot give memory: %s", d->index,
+			       cudaGetErrorString(error));
+	return ck_fail(err, CK_MISSING,
+		       "device " CK_MODULE_NAME
+		       ":%d cannot give %.1f MiB of memory, %.1f MiB are free; take a smaller batch or a plan that keeps "
+		       "less",
+		       d->index, (double)bytes / 0x1p20, (double)free_memory(d) / 0x1p20);
 }
 
 static void release_memory(ck_device *d, void *memory)

@@ -182,8 +182,9 @@ static const refusal modules[] = {
     {MODULE("cp \"$CKBENCH\" $m"), 3, "ckbench-cuda.so: cannot dynamically load", "build ckbench again", BESIDE},
 };
 
-/* A module made for another device: its records would bear a wrong name. */
-static const refusal other_modules[] = {
+/* Where emu is built. A module made for another device: its records would bear a wrong name. */
+static const refusal emulated[] = {
+    {"ck parity " MLP " --device emu:2", 3, "device emu:2 does not exist", "from emu:0 on", NULL},
     {MODULE("cp \"${CKBENCH%/*}\"/kernels/emu/ckbench-emu.so $m"), 3, "for another device", "build it again", BESIDE},
 };
 
@@ -234,6 +235,6 @@ Test(refusals, modules)
 	expect_refused(modules, COUNT(modules));
 	outcome o = run("test -e \"${CKBENCH%/*}\"/kernels/emu/ckbench-emu.so");
 	if (o.status == 0)
-		expect_refused(other_modules, COUNT(other_modules));
+		expect_refused(emulated, COUNT(emulated));
 	outcome_free(&o);
 }
