@@ -152,16 +152,17 @@ static ck_status choose_all(conv_kernel *k, ck_err *err)
 	return status;
 }
 
-/* FMA keeps float32 as it is; the default would round it to TF32. */
+/* FMA keeps float32 as it is; the default rounds it to TF32 where the device has that. TENSOR_OP is for what is in 16 bits: it is said to
+ * convert nothing. */
 static void describe_convolution(conv_kernel *k)
 {
 	const ck_attr *a = &k->base.desc.attr;
-	bool exact = k->base.desc.in[X].dtype == CK_F32 && !k->base.device->tf32;
+	cudnnMathType_t whole = k->base.device->tf32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
 	CK_CUDA(cudnnCreateConvolutionDescriptor(&k->conv));
 	CK_CUDA(cudnnSetConvolution2dDescriptor(k->conv, a->pad, a->pad, a->stride, a->stride, 1, 1, CUDNN_CROSS_CORRELATION,
 						CUDNN_DATA_FLOAT));
 	CK_CUDA(cudnnSetConvolutionGroupCount(k->conv, a->groups));
-	CK_CUDA(cudnnSetConvolutionMathType(k->conv, exact ? CUDNN_FMA_MATH : CUDNN_TENSOR_OP_MATH));
+	CK_CUDA(cudnnSetConvolutionMathType(k->conv, k->base.desc.in[X].dtype == CK_F32 ? whole : CUDNN_TENSOR_OP_MATH));
 }
 
 static ck_status make(conv_kernel *k, ck_err *err)
