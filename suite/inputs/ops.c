@@ -22,6 +22,8 @@ static const char *const lines[] = {
     "linear 6x4 4x4 4 6x4 bias residual p=0.5 twice",
     "linear 37x129 65x129 65 bias act=relu p=0.1",
     "linear 37x129 65x129 65 bias act=gelu-tanh",
+    "linear 19x40 24x40 24 bias act=gelu-tanh",
+    "linear 19x40 24x40 act=gelu-tanh p=0.1",
     "linear 300x70 67x70 67 bias",
     "linear 300x70 67x70 67 bias act=relu p=0.1",
     "linear 3x67x33 130x33 130 3x67x130 bias residual p=0.1",
