@@ -12,6 +12,8 @@
  * and DROPOUT, an operand of ADD) may be real where the rest is 16-bit, and then y is real. All else is real. Arithmetic, sums and
  * statistics are in real, whatever is stored; a result is rounded once, to nearest even; but a gradient that is added to may have
  * been rounded before, and what LINEAR passes on inside (z, dz, what dropout then scales) is stored, so rounded, too.
+ * On cuda, with 16-bit outputs, the bias of LINEAR and CONV2D or what it is added to is rounded as well, and so is CONV2D's weight
+ * gradient, which cuDNN writes in x's dtype.
  *
  *   kind       in                                          out             stash
  *   LINEAR     x(M,K)' w(N,K)' [b(N)] [r(M,N)']            y(M,N)'         [z(M,N)']    z: before activation; for GELU only
@@ -45,6 +47,7 @@
  *   DROPOUT    y = r + x * keep / (1 - p). keep by counter, see philox.h: element e of this op in this step; or from a place in
  *              a running stream; or as given.
  *   EMBEDDING  y[b,t] = wte[ids[b,t]] + wpe[t]
+ *   ReLU       0 where x <= 0, and so is its slope; else x, and 1: a NaN stays one and lets the gradient through, as in PyTorch.
  *   GELU       tanh form: 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))); erf form: 0.5 x (1 + erf(x / sqrt 2)).
  *   LAYERNORM  `to` says in which dtype y is stored. Where that is 16-bit, xhat = (x - mean) rstd is stashed as y is, and the
  *              backward reads it instead of x: the real x, twice its size, need not be kept then.

@@ -87,7 +87,7 @@ static void backward(const ck_kernel *kernel, const ck_args *a)
 				      a->din[W], a->acc[W]);
 	}
 	if (a->din[B])
-		ck__column_sums(device->stream, &k->columns, d->out[0].dtype, a->dout, (float *)((char *)a->workspace + k->low),
+		ck__column_sums(device->stream, &k->columns, d->out[0].dtype, a->dout, (void *)((char *)a->workspace + k->low),
 				a->din[B], a->acc[B]);
 }
 

@@ -125,7 +125,7 @@ static void backward(const ck_kernel *kernel, const ck_args *a)
 	if (a->din[X] || a->din[W] || db) {
 		const void *dz = form_dz(k, &s, a);
 		if (db)
-			ck__column_sums(stream, &k->columns, s.t, dz, (float *)((char *)a->workspace + k->dz), db,
+			ck__column_sums(stream, &k->columns, s.t, dz, (void *)((char *)a->workspace + k->dz), db,
 					a->acc[s.bias]);
 		if (a->din[X])
 			ck__matmul_run(

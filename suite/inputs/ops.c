@@ -12,6 +12,9 @@ static const char *const lines[] = {
     "linear 4x5 3x5 3 bias",
     "linear 2x3x5 4x5 4 bias act=relu",
     "linear 6x5 4x5 4 bias act=gelu-tanh",
+    "linear 6x5 8x5 8 bias act=gelu-tanh", /* rows of 8 are what cuBLASLt's GELU needs */
+    "linear 6x5 8x5 8 bias act=gelu-tanh p=0.4",
+    "linear 6x5 16x5 act=gelu-tanh",
     "linear 6x5 4x5 act=gelu-erf",
     "linear 6x5 4x5 4 bias p=0.25",
     "linear 6x5 4x5 4 bias act=relu p=0.25",
