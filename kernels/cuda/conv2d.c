@@ -2,8 +2,8 @@
  *
  * Each direction has one algorithm, the first of a fixed list that cuDNN takes for the shape and whose workspace is within bounds: so it
  * depends on shape and device alone. Those whose sums have no fixed order (cudnn_cnn.h marks them) stand at the end and are for `fast` devices
- * only. With groups, of which cuDNN does not say what it takes in NHWC, a direction that has none goes by kernels of our own. Sums are in
- * float32; float32 operands are rounded to TF32 only where the device was opened so.
+ * only. With groups or few channels, of which cuDNN does not say what it takes in NHWC, a direction that has none goes by kernels of our
+ * own. Sums are in float32; float32 operands are rounded to TF32 only where the device was opened so.
  *
  * cuDNN writes the weight gradient in x's dtype. In 16 bits that goes to the workspace and is written, or added, to the real gradient from
  * there: it is rounded once more than ops.h says. So is a 16-bit output with a bias, which is added in a pass. */
@@ -33,17 +33,17 @@ typedef struct conv_kernel {
 	cudnnConvolutionBwdFilterAlgo_t filter;
 	size_t forward_bytes, data_bytes, filter_bytes; /* workspace that cuDNN asks for */
 	size_t low, sums;                               /* workspace, backward: a 16-bit weight gradient; the bias's sums */
-	bool own[PASSES];                               /* by a kernel of our own: cuDNN has no algorithm for these groups */
+	bool own[PASSES];                               /* by a kernel of our own, as cuDNN has no algorithm */
 	ck_columns columns;
 } conv_kernel;
 
 static const float one = 1, zero = 0;
 
-static ck_grouped grouped_of(const ck_op_desc *d)
+static ck_direct direct_of(const ck_op_desc *d)
 {
 	int64_t groups = d->attr.groups;
-	return (ck_grouped){ck__window_of(d), groups, ck_shape_last(d->in[X].shape) / groups,
-			    ck_shape_last(d->out[0].shape) / groups};
+	return (ck_direct){ck__window_of(d), groups, ck_shape_last(d->in[X].shape) / groups,
+			   ck_shape_last(d->out[0].shape) / groups};
 }
 
 static void forward(const ck_kernel *kernel, const ck_args *a)
@@ -52,7 +52,7 @@ static void forward(const ck_kernel *kernel, const ck_args *a)
 	const ck_op_desc *d = &k->base.desc;
 	const ck_drop none = {0};
 	if (k->own[FORWARD])
-		ck__cuda_grouped_forward(k->base.device->stream, d->in[X].dtype, grouped_of(d), a->in[X], a->in[W], a->out[0]);
+		ck__cuda_direct_forward(k->base.device->stream, d->in[X].dtype, direct_of(d), a->in[X], a->in[W], a->out[0]);
 	else
 		CK_CUDA(cudnnConvolutionForward(k->base.device->dnn, &one, k->x, a->in[X], k->w, a->in[W], k->conv, k->forward,
 						ck__library_workspace(a->workspace, k->forward_bytes), k->forward_bytes, &zero,
@@ -70,13 +70,13 @@ static void backward(const ck_kernel *kernel, const ck_args *a)
 	ck_device *device = k->base.device;
 	char *behind = (char *)a->workspace + k->low + k->sums;
 	if (a->din[X] && k->own[DATA])
-		ck__cuda_grouped_data(device->stream, d->in[X].dtype, grouped_of(d), a->in[W], a->dout, a->din[X], a->acc[X]);
+		ck__cuda_direct_data(device->stream, d->in[X].dtype, direct_of(d), a->in[W], a->dout, a->din[X], a->acc[X]);
 	else if (a->din[X])
 		CK_CUDA(cudnnConvolutionBackwardData(device->dnn, &one, k->w, a->in[W], k->y, a->dout, k->conv, k->data,
 						     ck__library_workspace(behind, k->data_bytes), k->data_bytes,
 						     a->acc[X] ? &one : &zero, k->x, a->din[X]));
 	if (a->din[W] && k->own[FILTER]) {
-		ck__cuda_grouped_filter(device->stream, d->in[X].dtype, grouped_of(d), a->in[X], a->dout, a->din[W], a->acc[W]);
+		ck__cuda_direct_filter(device->stream, d->in[X].dtype, direct_of(d), a->in[X], a->dout, a->din[W], a->acc[W]);
 	} else if (a->din[W]) {
 		bool add = a->acc[W] && !k->low;
 		CK_CUDA(cudnnConvolutionBackwardFilter(device->dnn, &one, k->x, a->in[X], k->y, a->dout, k->conv, k->filter,
@@ -159,12 +159,14 @@ static ck_status choose(const conv_kernel *k, conv_pass pass, int *algorithm, si
 		       k->base.device->fast ? "" : ", or --fast");
 }
 
-/* With groups there is always a way. */
+/* Groups, and channels that do not fill vectors: what libraries leave out. There is always a way for them; what is wide they should have, and
+ * our kernels would take it slowly. */
 static ck_status settle(conv_kernel *k, conv_pass pass, int *algorithm, size_t *bytes, ck_err *err)
 {
-	bool grouped = k->base.desc.attr.groups > 1;
-	ck_status status = choose(k, pass, algorithm, bytes, grouped ? NULL : err);
-	k->own[pass] = grouped && status != CK_OK;
+	const ck_direct g = direct_of(&k->base.desc);
+	bool odd = g.groups > 1 || g.inputs % 8 || g.outputs % 8;
+	ck_status status = choose(k, pass, algorithm, bytes, odd ? NULL : err);
+	k->own[pass] = odd && status != CK_OK;
 	return k->own[pass] ? CK_OK : status;
 }
 

@@ -1,13 +1,13 @@
-/* CONV2D in groups, for what cuDNN lacks: a place of y or of dx a thread, which gathers its window in row-major order, and an element of
- * dw a block, whose threads take y's places in turn. Meant for groups of few channels, which are bound by memory; nothing is kept in shared
- * memory, so that wide ones are slow. */
+/* CONV2D without a library, for what cuDNN lacks: a place of y or of dx a thread, which gathers its window in row-major order, and an element
+ * of dw a block, whose threads take y's places in turn. Meant for groups of few channels, which are bound by memory; nothing is kept in
+ * shared memory, so that wide ones are slow. */
 #include "kernels/cuda/launch.cuh"
 
 extern "C" {
 #include "kernels/cuda/conv2d.h"
 }
 
-template <typename T> CK_KERNEL void grouped_forward(ck_grouped g, const T *x, const T *w, T *y)
+template <typename T> CK_KERNEL void direct_forward(ck_direct g, const T *x, const T *w, T *y)
 {
 	int64_t all = g.groups * g.outputs, count = g.at.n * g.at.oh * g.at.ow * all;
 	for (int64_t e = ck_thread(); e < count; e += ck_threads()) {
@@ -27,7 +27,7 @@ template <typename T> CK_KERNEL void grouped_forward(ck_grouped g, const T *x, c
 	}
 }
 
-template <typename T> CK_KERNEL void grouped_data(ck_grouped g, bool acc, const T *w, const T *dy, T *dx)
+template <typename T> CK_KERNEL void direct_data(ck_direct g, bool acc, const T *w, const T *dy, T *dx)
 {
 	int64_t all = g.groups * g.outputs, count = g.at.n * g.at.h * g.at.w * g.at.c;
 	for (int64_t e = ck_thread(); e < count; e += ck_threads()) {
@@ -50,7 +50,7 @@ template <typename T> CK_KERNEL void grouped_data(ck_grouped g, bool acc, const 
 	}
 }
 
-template <typename T> CK_KERNEL void grouped_filter(ck_grouped g, bool acc, const T *x, const T *dy, float *dw)
+template <typename T> CK_KERNEL void direct_filter(ck_direct g, bool acc, const T *x, const T *dy, float *dw)
 {
 	CK_SHARED(float, part, CK_WARP);
 	int64_t all = g.groups * g.outputs, places = g.at.n * g.at.oh * g.at.ow;
@@ -70,24 +70,24 @@ template <typename T> CK_KERNEL void grouped_filter(ck_grouped g, bool acc, cons
 	}
 }
 
-void ck__cuda_grouped_forward(cudaStream_t stream, ck_dtype t, ck_grouped g, const void *x, const void *w, void *y)
+void ck__cuda_direct_forward(cudaStream_t stream, ck_dtype t, ck_direct g, const void *x, const void *w, void *y)
 {
 	CK_STORED(t, T,
-		  CK_LAUNCH((grouped_forward<T>), ck_blocks(g.at.n * g.at.oh * g.at.ow * g.groups * g.outputs), CK_BLOCK, 0,
+		  CK_LAUNCH((direct_forward<T>), ck_blocks(g.at.n * g.at.oh * g.at.ow * g.groups * g.outputs), CK_BLOCK, 0,
 			    stream, g, (const T *)x, (const T *)w, (T *)y));
 }
 
-void ck__cuda_grouped_data(cudaStream_t stream, ck_dtype t, ck_grouped g, const void *w, const void *dy, void *dx, bool acc)
+void ck__cuda_direct_data(cudaStream_t stream, ck_dtype t, ck_direct g, const void *w, const void *dy, void *dx, bool acc)
 {
 	CK_STORED(t, T,
-		  CK_LAUNCH((grouped_data<T>), ck_blocks(g.at.n * g.at.h * g.at.w * g.at.c), CK_BLOCK, 0, stream, g, acc,
+		  CK_LAUNCH((direct_data<T>), ck_blocks(g.at.n * g.at.h * g.at.w * g.at.c), CK_BLOCK, 0, stream, g, acc,
 			    (const T *)w, (const T *)dy, (T *)dx));
 }
 
-void ck__cuda_grouped_filter(cudaStream_t stream, ck_dtype t, ck_grouped g, const void *x, const void *dy, float *dw, bool acc)
+void ck__cuda_direct_filter(cudaStream_t stream, ck_dtype t, ck_direct g, const void *x, const void *dy, float *dw, bool acc)
 {
 	int64_t elements = g.groups * g.outputs * g.at.kh * g.at.kw * g.inputs;
 	CK_STORED(t, T,
-		  CK_LAUNCH((grouped_filter<T>), (unsigned)(elements < CK_MAX_BLOCKS ? elements : (int64_t)CK_MAX_BLOCKS),
+		  CK_LAUNCH((direct_filter<T>), (unsigned)(elements < CK_MAX_BLOCKS ? elements : (int64_t)CK_MAX_BLOCKS),
 			    CK_BLOCK, 0, stream, g, acc, (const T *)x, (const T *)dy, dw));
 }
