@@ -84,6 +84,7 @@ CK_KERNEL void batchnorm_all_moments(ck_columns c, double eps, float momentum, c
 	CK_SHARED(float, m2, CK_BLOCK);
 	ck_column_part p = ck_column_slices_of(c);
 	moments m = {0.0f, 0.0f, 0.0f};
+#pragma unroll 4
 	for (int64_t slice = p.from; slice < p.to; slice += p.lanes) {
 		int64_t left = c.rows - slice * c.slice;
 		moments one = {(float)(left < c.slice ? left : c.slice), parts[slice * c.cols + p.col],
@@ -177,6 +178,7 @@ CK_KERNEL void batchnorm_all_sums(ck_columns c, double eps, const float *parts, 
 	CK_SHARED(float, shared, CK_BLOCK);
 	ck_column_part p = ck_column_slices_of(c);
 	float sum = 0.0f, sum_x = 0.0f;
+#pragma unroll 4
 	for (int64_t slice = p.from; slice < p.to; slice += p.lanes) {
 		sum += parts[slice * c.cols + p.col];
 		sum_x += parts[(c.slices + slice) * c.cols + p.col];
