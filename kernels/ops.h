@@ -47,6 +47,7 @@
  *   DROPOUT    y = r + x * keep / (1 - p). keep by counter, see philox.h: element e of this op in this step; or from a place in
  *              a running stream; or as given.
  *   EMBEDDING  y[b,t] = wte[ids[b,t]] + wpe[t]
+ *   ReLU       0 where x <= 0, and so is its slope; else x, and 1: a NaN stays one and lets the gradient through, as in PyTorch.
  *   GELU       tanh form: 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))); erf form: 0.5 x (1 + erf(x / sqrt 2)).
  *   LAYERNORM  `to` says in which dtype y is stored. Where that is 16-bit, xhat = (x - mean) rstd is stashed as y is, and the
  *              backward reads it instead of x: the real x, twice its size, need not be kept then.

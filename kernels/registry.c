@@ -8,11 +8,7 @@
 extern const ck_backend ck_cpu_backend, ck_ref_backend, ck_cuda_backend, ck_emu_backend;
 
 const ck_backend *const ck_backends[] = {
-    &ck_cpu_backend,
-    &ck_ref_backend,
-    &ck_cuda_backend,
-    &ck_emu_backend,
-    NULL,
+    &ck_cpu_backend, &ck_ref_backend, &ck_cuda_backend, &ck_emu_backend, NULL,
 };
 
 /* Reads the ":1" of "cuda:1"; no suffix means 0. */

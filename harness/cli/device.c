@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "harness/cli/ceilings.h"
 #include "harness/record/datasheet.h"
@@ -117,7 +118,10 @@ static bool tell(const ck_backend *b, int index, const ck_machine *machine,
 	if (status != CK_OK && index > 0)
 		return false;
 	char *name = index > 0 ? ck_text("%s:%d", b->name, index) : ck_text("%s", b->name);
-	char *text = status == CK_OK ? ck_text("%s", b->describe(d)) : ck_text("not there: %s", why.text);
+	size_t said = strlen("device ") + strlen(name) + strlen(": "); /* a refusal begins with "device NAME: " */
+	bool names_it = strncmp(why.text, "device ", strlen("device ")) == 0 && strlen(why.text) > said;
+	char *text =
+	    status == CK_OK ? ck_text("%s", b->describe(d)) : ck_text("not there: %s", why.text + (names_it ? said : 0));
 	line(user, name, text);
 	free(name);
 	free(text);

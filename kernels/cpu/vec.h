@@ -49,7 +49,7 @@ typedef struct ck_vec_drop {
 	void (*forward_wide)(const ck_drop *d, int64_t first, int64_t n, const ck_stored *x, const float *r, float *y);
 	void (*backward)(const ck_drop *d, int64_t first, int64_t n, const ck_stored *dy, ck_stored *dx, bool acc);
 	void (*backward_wide)(const ck_drop *d, int64_t first, int64_t n, const float *dy, ck_stored *dx, bool acc);
-	/* dx = dy scale where y > 0, else 0: of ReLU and dropout together, no number need be drawn again. */
+	/* dx = dy scale where y > 0 (or NaN), else 0: of ReLU and dropout together, no number need be drawn again. */
 	void (*relu_backward)(const ck_drop *d, int64_t n, const ck_stored *dy, const ck_stored *y, ck_stored *dx);
 } ck_vec_drop;
 

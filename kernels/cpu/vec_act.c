@@ -20,7 +20,7 @@ INLINE float identity(float x)
 
 INLINE float relu_slope(float y)
 {
-	return y > 0.0f ? 1.0f : 0.0f;
+	return y <= 0.0f ? 0.0f : 1.0f;
 }
 
 INLINE lanes map_lanes(lanes x, float (*f)(float))

@@ -139,7 +139,7 @@ static void relu_backward(const ck_drop *d, int64_t n, const ck_stored *gradient
 	float scale = d->scale;
 	VEC_LOOP
 	for (int64_t i = 0; i < n; i++)
-		put(dx, i, get(dy, i) * (get(y, i) > 0.0f ? scale : 0.0f));
+		put(dx, i, get(dy, i) * (get(y, i) <= 0.0f ? 0.0f : scale));
 }
 
 const ck_vec_drop VEC(ck__vec_drop) = {

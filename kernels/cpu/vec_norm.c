@@ -122,7 +122,7 @@ static void apply(int64_t rows, int64_t cols, const ck_stored *x, const float *m
 INLINE float masked(const stored *dy, const stored *y, int64_t i, bool relu)
 {
 	float dz = get(dy, i);
-	return relu && !(get(y, i) > 0.0f) ? 0.0f : dz;
+	return relu && get(y, i) <= 0.0f ? 0.0f : dz;
 }
 
 INLINE void add_gradient_rows(int64_t rows, int64_t cols, const stored *dy, const stored *y, const stored *x, const float *mean,

@@ -31,7 +31,7 @@ CK_DEVICE float ck_act_at(ck_act act, float z)
 CK_DEVICE float ck_act_slope(ck_act act, float z)
 {
 	if (act == CK_ACT_RELU)
-		return z > 0.0f ? 1.0f : 0.0f;
+		return z <= 0.0f ? 0.0f : 1.0f;
 	if (act == CK_ACT_GELU_TANH) {
 		z = z < -10.0f ? -10.0f : z > 10.0f ? 10.0f : z; /* 0 and 1 from there on; the exponential stays finite */
 		float e = ck_gelu_exponential(z), s = 1.0f / (1.0f + e);

@@ -149,7 +149,7 @@ CK_KERNEL void batchnorm_apply(ck_columns c, ck_act act, double eps, const T *x,
 template <typename T> CK_DEVICE float masked(const T *dy, const T *y, int64_t i)
 {
 	float g = ck_get(dy, i);
-	return y && !(ck_get(y, i) > 0.0f) ? 0.0f : g;
+	return y && ck_get(y, i) <= 0.0f ? 0.0f : g;
 }
 
 /* Sums of g and of g (x - mean). */

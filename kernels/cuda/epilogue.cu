@@ -57,7 +57,7 @@ CK_KERNEL void epilogue_backward(int64_t n, ck_act act, bool drops, ck_drop drop
 #pragma unroll
 			for (int k = 0; k < N; k++)
 				if (act == CK_ACT_RELU)
-					v.v[k] = s.v[k] > 0.0f ? v.v[k] * drop.scale : 0.0f;
+					v.v[k] = s.v[k] <= 0.0f ? 0.0f : v.v[k] * drop.scale;
 				else
 					v.v[k] *= ck_act_slope(act, s.v[k]);
 		}

@@ -24,7 +24,7 @@ double ck__ref_act_slope(ck_act act, double z)
 {
 	switch (act) {
 	case CK_ACT_RELU:
-		return z > 0;
+		return !(z <= 0); /* a NaN lets through what comes */
 	case CK_ACT_GELU_TANH: {
 		double t = tanh(sqrt_2_over_pi * (z + cubic * z * z * z));
 		return 0.5 * (1 + t) + 0.5 * z * (1 - t * t) * sqrt_2_over_pi * (1 + 3 * cubic * z * z);

@@ -31,7 +31,7 @@ static double through_act(const ck_op_desc *d, const ck_args *a, int64_t e)
 	case CK_ACT_NONE:
 		return ck__ref_dropped(d, a, e, dout[e]);
 	case CK_ACT_RELU:
-		return y[e] > 0 ? dout[e] / (1 - d->attr.p) : 0;
+		return y[e] <= 0 ? 0 : dout[e] / (1 - d->attr.p);
 	default:
 		return ck__ref_dropped(d, a, e, dout[e]) * ck__ref_act_slope(d->attr.act, z[e]);
 	}

@@ -60,7 +60,7 @@ void ck__ref_batchnorm_forward(const ck_op_desc *d, const ck_args *a)
 static double masked(const ck_op_desc *d, const ck_args *a, int64_t e)
 {
 	const double *dout = a->dout, *y = a->out[0];
-	return d->attr.act == CK_ACT_RELU && !(y[e] > 0) ? 0 : dout[e];
+	return d->attr.act == CK_ACT_RELU && y[e] <= 0 ? 0 : dout[e];
 }
 
 /* One channel's sums over the rows. */

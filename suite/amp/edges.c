@@ -151,3 +151,42 @@ Test(edges, of_the_ranges)
 			(*b)->close(device);
 	}
 }
+
+/* A NaN is not a dead ReLU: the gradient goes through as where the output is positive (PyTorch's threshold_backward). */
+Test(edges, a_nan_lets_the_gradient_through_relu)
+{
+	static const char *const lines[] = {
+	    "act 5x7 act=relu",
+	    "linear 6x5 4x5 4 bias act=relu",
+	    "linear 6x5 4x5 4 bias act=relu p=0.25",
+	    "batchnorm 2x3x4x5 5 5 5 5 1 training act=relu",
+	    "batchnorm 2x3x4x5 5 5 5 5 1 2x3x4x5 residual act=relu",
+	};
+	static const double outputs[] = {1, NAN, 0};
+	for (const ck_backend *const *b = backends_under_test(); *b; b++) {
+		ck_device *device = op_device(*b, 1);
+		for (size_t k = 0; device && k < sizeof lines / sizeof *lines; k++) {
+			ck_op_case c;
+			ck_err err = {""};
+			cr_assert(ck_op_case_read(lines[k], (*b)->real, &c, &err) == CK_OK, "%s", err.text);
+			op_run r;
+			op_run_open(&r, *b, device, &c, c.desc.needs);
+			op_values v = op_values_draw(&c), saved = op_forward(&r, &v, (op_how){0}), got[3];
+			for (int o = 0; o < 3; o++) {
+				for (int64_t e = 0; e < saved.n[OP_OUT]; e++)
+					saved.at[OP_OUT][e] = outputs[o];
+				got[o] = op_backward(&r, &saved, (op_how){0});
+			}
+			const char *difference = op_difference(&got[0], &got[1], OP_GRADIENTS);
+			cr_expect(!difference, "%s: with NaN for 1 as output %s", r.name, difference);
+			cr_expect(op_difference(&got[0], &got[2], OP_GRADIENTS), "%s: a dead ReLU passes all on", r.name);
+			for (int o = 0; o < 3; o++)
+				op_values_free(&got[o]);
+			op_values_free(&v);
+			op_values_free(&saved);
+			op_run_close(&r);
+		}
+		if (device)
+			(*b)->close(device);
+	}
+}
