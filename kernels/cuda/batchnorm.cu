@@ -105,6 +105,12 @@ CK_KERNEL void batchnorm_all_moments(ck_columns c, double eps, float momentum, c
 		*count += 1;
 }
 
+CK_KERNEL void batchnorm_count(int32_t *count)
+{
+	if (ck_thread() == 0)
+		*count += 1;
+}
+
 /* ---- forward ------------------------------------------------------------------------------------------------------------- */
 
 enum { AHEAD = 4 }; /* rows that are read before any of them is written, to wait for memory once */
@@ -258,6 +264,11 @@ void ck__batchnorm_statistics(cudaStream_t stream, const ck_columns *c, ck_dtype
 		  CK_LAUNCH((batchnorm_slice_moments<T>), blocks_of(c), CK_BLOCK, 0, stream, *c, (const T *)x, workspace));
 	CK_LAUNCH(batchnorm_all_moments, (unsigned)c->bands, CK_BLOCK, 0, stream, *c, eps, (float)momentum, workspace, mean,
 		  rstd, running_mean, running_var, count);
+}
+
+void ck__batchnorm_count(cudaStream_t stream, int32_t *count)
+{
+	CK_LAUNCH(batchnorm_count, 1, CK_WARP, 0, stream, count);
 }
 
 void ck__batchnorm_apply(cudaStream_t stream, const ck_columns *c, ck_dtype t, bool relu, double eps, const void *x,
