@@ -3,7 +3,7 @@
  * Host code is C and includes this; kernels are .cu files that include launch.cuh. An op is one file with one prepare function, named
  * in the table of device.c; its kernel struct begins with ck_cuda_kernel. An op's own kernels lie in a .cu file of the op's name,
  * whose launchers (extern "C", declared in a header of that name) only pick the instance and launch it. cuBLASLt serves matrix
- * products, cuDNN convolutions and pooling by averages.
+ * products, cuDNN convolutions, pooling by averages and plain batch normalisation.
  *
  * All work goes to the device's one stream, in the order of the calls, and no op waits for it. Grids, algorithms and the order of
  * sums depend on shapes and the kind of device alone: same bits each run, unless the device was opened `fast`.
@@ -47,9 +47,10 @@ typedef ck_status ck_cuda_prepare(ck_device *device, const ck_op_desc *desc, ck_
 
 ck_cuda_prepare ck__cuda_linear, ck__cuda_scores, ck__cuda_wsum;    /* cuBLASLt */
 ck_cuda_prepare ck__cuda_conv2d, ck__cuda_avgpool;                  /* cuDNN */
+ck_cuda_prepare ck__cuda_batchnorm;                                 /* cuDNN where it has the op; else own kernels */
 ck_cuda_prepare ck__cuda_layernorm, ck__cuda_act, ck__cuda_softmax; /* own kernels, and what follows */
 ck_cuda_prepare ck__cuda_dropout, ck__cuda_add, ck__cuda_embedding, ck__cuda_maxpool, ck__cuda_flatten, ck__cuda_cast,
-    ck__cuda_tally, ck__cuda_xent, ck__cuda_batchnorm;
+    ck__cuda_tally, ck__cuda_xent;
 
 /* The optimizers, and what comes before them (update.c). unscale waits for the device: its answer decides what comes next. */
 void ck__cuda_update(ck_device *device, const ck_update *u);
