@@ -110,21 +110,19 @@ static int start(const char *const *argv, int to, pid_t *child)
 	return error;
 }
 
-/* What it says before it ends: a number of bytes, 0 when it says none. */
-static size_t answer(int from, pid_t child)
+/* What it says before it ends, a number of bytes; false when it says none. 0 is an answer: less than a device counts its memory by. */
+static bool answer(int from, pid_t child, size_t *bytes)
 {
 	FILE *f = fdopen(from, "r");
-	size_t bytes = 0;
+	bool told = f && fscanf(f, "%zu", bytes) == 1;
 	if (!f)
 		close(from);
-	else if (fscanf(f, "%zu", &bytes) != 1)
-		bytes = 0;
 	if (f)
 		fclose(f);
 	int status;
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 		continue;
-	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? bytes : 0;
+	return told && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
 ck_status ck_peak_measure(ck_job *j, int i, ck_err *err)
@@ -134,6 +132,7 @@ ck_status ck_peak_measure(ck_job *j, int i, ck_err *err)
 	const char *argv[MOST_WORDS];
 	int ends[2];
 	pid_t child;
+	bool told = false;
 	child_arguments(j, p->plan, threads, seed, argv);
 	int error = pipe2(ends, O_CLOEXEC) == 0 ? 0 : errno;
 	if (!error) {
@@ -142,14 +141,15 @@ ck_status ck_peak_measure(ck_job *j, int i, ck_err *err)
 		if (error)
 			close(ends[0]);
 		else
-			p->device_peak = answer(ends[0], child);
+			told = answer(ends[0], child, &p->device_peak);
 	}
 	free(threads);
 	free(seed);
 	if (error)
 		return ck_fail(err, CK_MISSING, "cannot start a process of its own for plan %.200s: %s", p->plan,
 			       strerror(error));
-	if (!p->device_peak)
-		return ck_fail(err, CK_MISSING, "the process for plan %.200s alone did not tell its peak", p->plan);
-	return CK_OK;
+	if (told)
+		return CK_OK;
+	p->device_peak = 0;
+	return ck_fail(err, CK_MISSING, "the process for plan %.200s alone did not tell its peak", p->plan);
 }

@@ -84,6 +84,7 @@ CK_KERNEL void batchnorm_all_moments(ck_columns c, double eps, float momentum, c
 	CK_SHARED(float, m2, CK_BLOCK);
 	ck_column_part p = ck_column_slices_of(c);
 	moments m = {0.0f, 0.0f, 0.0f};
+#pragma unroll 4
 	for (int64_t slice = p.from; slice < p.to; slice += p.lanes) {
 		int64_t left = c.rows - slice * c.slice;
 		moments one = {(float)(left < c.slice ? left : c.slice), parts[slice * c.cols + p.col],
@@ -101,6 +102,12 @@ CK_KERNEL void batchnorm_all_moments(ck_columns c, double eps, float momentum, c
 		}
 	}
 	if (count && ck_thread() == 0)
+		*count += 1;
+}
+
+CK_KERNEL void batchnorm_count(int32_t *count)
+{
+	if (ck_thread() == 0)
 		*count += 1;
 }
 
@@ -177,6 +184,7 @@ CK_KERNEL void batchnorm_all_sums(ck_columns c, double eps, const float *parts, 
 	CK_SHARED(float, shared, CK_BLOCK);
 	ck_column_part p = ck_column_slices_of(c);
 	float sum = 0.0f, sum_x = 0.0f;
+#pragma unroll 4
 	for (int64_t slice = p.from; slice < p.to; slice += p.lanes) {
 		sum += parts[slice * c.cols + p.col];
 		sum_x += parts[(c.slices + slice) * c.cols + p.col];
@@ -256,6 +264,11 @@ void ck__batchnorm_statistics(cudaStream_t stream, const ck_columns *c, ck_dtype
 		  CK_LAUNCH((batchnorm_slice_moments<T>), blocks_of(c), CK_BLOCK, 0, stream, *c, (const T *)x, workspace));
 	CK_LAUNCH(batchnorm_all_moments, (unsigned)c->bands, CK_BLOCK, 0, stream, *c, eps, (float)momentum, workspace, mean,
 		  rstd, running_mean, running_var, count);
+}
+
+void ck__batchnorm_count(cudaStream_t stream, int32_t *count)
+{
+	CK_LAUNCH(batchnorm_count, 1, CK_WARP, 0, stream, count);
 }
 
 void ck__batchnorm_apply(cudaStream_t stream, const ck_columns *c, ck_dtype t, bool relu, double eps, const void *x,

@@ -11,6 +11,9 @@ void ck__batchnorm_statistics(cudaStream_t stream, const ck_columns *c, ck_dtype
 			      float *workspace, float *mean, float *rstd, float *running_mean, float *running_var,
 			      int32_t *count);
 
+/* count += 1, where cuDNN made the statistics. */
+void ck__batchnorm_count(cudaStream_t stream, int32_t *count);
+
 /* y = act(gamma (x - mean) rstd + beta + r). rstd NULL: it is made of `variance`. */
 void ck__batchnorm_apply(cudaStream_t stream, const ck_columns *c, ck_dtype t, bool relu, double eps, const void *x,
 			 const float *mean, const float *rstd, const float *variance, const float *gamma, const float *beta,

@@ -19,6 +19,7 @@ CK_KERNEL void column_sums_all(ck_columns c, bool acc, const float *parts, float
 	CK_SHARED(float, shared, CK_BLOCK);
 	ck_column_part p = ck_column_slices_of(c);
 	float sum = 0.0f;
+#pragma unroll 8
 	for (int64_t slice = p.from; slice < p.to; slice += p.lanes)
 		sum += parts[slice * c.cols + p.col];
 	sum = ck_column_sum(sum, p, shared);

@@ -5,7 +5,7 @@
  * whose launchers (extern "C", declared in a header of that name) only pick the instance and launch it. cuBLASLt serves matrix
  * products, cuDNN convolutions, pooling by averages and plain batch normalisation.
  *
- * All work goes to the device's one stream, in the order of the calls, and no call waits for it. Grids, algorithms and the order of
+ * All work goes to the device's one stream, in the order of the calls, and no op waits for it. Grids, algorithms and the order of
  * sums depend on shapes and the kind of device alone: same bits each run, unless the device was opened `fast`.
  *
  * The same sources make two modules, which the program opens at run time: cuda, and emu, for which a host compiler translates the
@@ -48,7 +48,7 @@ typedef ck_status ck_cuda_prepare(ck_device *device, const ck_op_desc *desc, ck_
 ck_cuda_prepare ck__cuda_linear, ck__cuda_scores, ck__cuda_wsum;    /* cuBLASLt */
 ck_cuda_prepare ck__cuda_conv2d, ck__cuda_avgpool;                  /* cuDNN */
 ck_cuda_prepare ck__cuda_batchnorm;                                 /* cuDNN where it has the op; else own kernels */
-ck_cuda_prepare ck__cuda_layernorm, ck__cuda_act, ck__cuda_softmax; /* own kernels */
+ck_cuda_prepare ck__cuda_layernorm, ck__cuda_act, ck__cuda_softmax; /* own kernels, and what follows */
 ck_cuda_prepare ck__cuda_dropout, ck__cuda_add, ck__cuda_embedding, ck__cuda_maxpool, ck__cuda_flatten, ck__cuda_cast,
     ck__cuda_tally, ck__cuda_xent;
 

@@ -249,15 +249,17 @@ static void release_memory(ck_device *d, void *memory)
 	CK_CUDA(cudaFree(memory));
 }
 
-/* From pageable memory: the source has been read when the call returns. */
-static void write_memory(ck_device *d, void *to, const void *host, size_t bytes)
-{
-	CK_CUDA(cudaMemcpyAsync(to, host, bytes, cudaMemcpyHostToDevice, d->stream));
-}
-
 static void sync(ck_device *d)
 {
 	CK_CUDA(cudaStreamSynchronize(d->stream));
+}
+
+/* Waits: of a copy between pageable memory and a device CUDA says only that it might be synchronous ("API synchronization behavior"), and
+ * the caller may write over the source, or free it, at once. */
+static void write_memory(ck_device *d, void *to, const void *host, size_t bytes)
+{
+	CK_CUDA(cudaMemcpyAsync(to, host, bytes, cudaMemcpyHostToDevice, d->stream));
+	sync(d);
 }
 
 static void read_memory(ck_device *d, void *host, const void *from, size_t bytes)

@@ -4,7 +4,8 @@
 
 Prints lines KEY=PATH: nvcc, include (folders, in order of search), the libraries cudart, cublasLt, cudnn, and missing=NAME for a header
 or library that is not there. With an option, what it names is sought there alone; else, in order: CUDNN_PATH, CUDA_PATH, CUDA_HOME;
-where the nvcc in PATH lies; Python wheels (nvidia/*); the usual prefixes. Wheels hold libraries under their versioned name only, so that
+where the nvcc in PATH lies; Python wheels (nvidia/*); the usual prefixes. What goes with nvcc is sought where that was found first, but
+for CUDNN_PATH: beside a toolkit there may be wheels of another release. Wheels hold libraries under their versioned name only, so that
 a library is given as its file's path."""
 
 import glob
@@ -26,8 +27,9 @@ def wheels():
     return [prefix for folder in folders for prefix in sorted(glob.glob(folder + "/nvidia/*"), reverse=True)]
 
 
-def everywhere():
-    given = [os.environ.get(name) for name in ("CUDNN_PATH", "CUDA_PATH", "CUDA_HOME")]
+def everywhere(nvcc):
+    given = [os.environ.get("CUDNN_PATH"), os.path.dirname(os.path.dirname(nvcc)) if nvcc else None]
+    given += [os.environ.get(name) for name in ("CUDA_PATH", "CUDA_HOME")]
     compiler = shutil.which("nvcc")
     given += [os.path.dirname(os.path.dirname(os.path.realpath(compiler)))] if compiler else []
     given += wheels() + ["/usr/local/cuda", "/usr"]
@@ -57,18 +59,18 @@ def compiler(prefix, name):
 
 
 def main(cuda_root="", cudnn_root=""):
-    def first(find, name):
+    def first(find, name, nvcc):
         root = cudnn_root if name.startswith("cudnn") else cuda_root
-        return next(filter(None, (find(prefix, name) for prefix in ([root] if root else everywhere()))), None)
+        return next(filter(None, (find(prefix, name) for prefix in ([root] if root else everywhere(nvcc)))), None)
 
-    found = first(compiler, "nvcc")
-    if found:
-        print(f"nvcc={found}")
-    folders = {name: first(header, name) for name in HEADERS}
+    nvcc = first(compiler, "nvcc", None)
+    if nvcc:
+        print(f"nvcc={nvcc}")
+    folders = {name: first(header, name, nvcc) for name in HEADERS}
     for folder in dict.fromkeys(filter(None, folders.values())):
         print(f"include={folder}")
     for name in LIBRARIES:
-        found = first(library, name)
+        found = first(library, name, nvcc)
         print(f"{name}={found}" if found else f"missing=lib{name}.so")
     for name in (name for name, folder in folders.items() if not folder):
         print(f"missing={name}")

@@ -4,8 +4,11 @@
  *
  *     act          dropout   epilogue               then
  *     none         no        bias, r as its C       -
- *     GELU, tanh   any       bias, GELU, z stored   dropout
+ *     GELU, tanh   any       bias, GELU, z stored   dropout                     16 bits
  *     the rest               -                      bias, act, dropout, r
+ *
+ * GELU is left to cuBLASLt in 16 bits only: nothing says how exactly it takes the hyperbolic tangent, which the processor has an
+ * instruction for that keeps 11 bits.
  *
  * cuBLASLt's bias has the product's dtype (cublasLtMatmul's table of types): with a 16-bit product b is rounded, in the workspace. What
  * cuBLASLt does not have for a shape goes the way of the last line. There a 16-bit product is rounded before the bias is added.
@@ -149,7 +152,7 @@ static ck_operand matrix(ck_dtype t, int64_t cols, bool transposed)
 /* Chooses what the epilogue does, and asks for the product. */
 static ck_status make_forward(linear_kernel *k, const linear_shape *s, ck_err *err)
 {
-	bool bias = s->bias >= 0, gelu = s->act == CK_ACT_GELU_TANH && s->n % 8 == 0;
+	bool bias = s->bias >= 0, gelu = s->act == CK_ACT_GELU_TANH && ck_dtype_half(s->t) && s->n % 8 == 0;
 	ck_product p = {.m = s->m,
 			.n = s->n,
 			.k = s->k,

@@ -61,6 +61,7 @@ typedef struct ck_exponentials {
 template <int N, typename T, class S> CK_DEVICE ck_exponentials ck_row_exponentials(const T *x, int64_t row, int64_t n, S &part)
 {
 	float most = -INFINITY, sum = 0;
+#pragma unroll 4
 	for (CK_ALONG(N, j, n)) {
 		ck_floats<N> v = ck_load<N>(x, row + j);
 		float here = -INFINITY;

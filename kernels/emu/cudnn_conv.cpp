@@ -6,8 +6,8 @@
  *
  * NHWC filters go with NHWC tensors whose images have no gaps, with the implicit algorithms alone (forward IMPLICIT_GEMM and
  * IMPLICIT_PRECOMP_GEMM, backward ALGO_0 and ALGO_1), and with float, or half or bfloat16 computed in float. Both backward ALGO_0 add
- * by atomics. float32 operands are rounded to TF32 unless the math type is FMA: the library may, on Ampere and later. A guess: the
- * 16-bit types have no algorithm for FMA. */
+ * by atomics. float32 operands are rounded to TF32 unless the math type is FMA: the library may, on Ampere and later. Guesses: the
+ * 16-bit types have no algorithm for FMA, nor has NHWC one for groups of one channel. */
 #include "kernels/emu/cudnn_double.h"
 
 #include <algorithm>
@@ -129,6 +129,7 @@ static cudnnStatus_t convolution_of(direction way, cudnnHandle_t handle, cudnnTe
 	CK_REFUSE_IF(!v.x.hwc_packed() || !v.y.hwc_packed(), CUDNN_STATUS_NOT_SUPPORTED,
 		     "an NHWC filter, but x or y is not NHWC without gaps");
 	CK_REFUSE_IF(algo != 0 && algo != 1, CUDNN_STATUS_NOT_SUPPORTED, "algorithm %d has no NHWC filters", algo);
+	CK_REFUSE_IF(v.c.groups > 1 && v.w.c == 1, CUDNN_STATUS_NOT_SUPPORTED, "a channel a group in NHWC");
 	v.needs = workspace_of(v);
 	return CUDNN_STATUS_SUCCESS;
 }

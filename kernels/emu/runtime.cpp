@@ -287,19 +287,14 @@ cudaError_t CUDARTAPI cudaMemcpyAsync(void *to, const void *from, size_t bytes, 
 	    to_device != current || from_device != current)
 		return done(cudaErrorInvalidValue);
 
-	/* Pageable memory is read by the call, which stages it; pinned memory by the copy. */
-	if (source == CK_EMU_PAGEABLE) {
-		auto staged = std::make_shared<std::vector<char>>((const char *)from, (const char *)from + bytes);
-		push(s, {[=] { memcpy(to, staged->data(), bytes); }, {}, "cudaMemcpyAsync", NULL, 0});
-	} else {
-		const char *host = source == CK_EMU_PINNED   ? (const char *)from
-				   : target == CK_EMU_PINNED ? (const char *)to
-							     : NULL;
-		/* Who reads the result too early reads NaNs. */
-		if (target == CK_EMU_PINNED && !queued_work_uses((const char *)to, bytes))
-			memset(to, 0xFF, bytes);
-		push(s, {[=] { memmove(to, from, bytes); }, {}, "cudaMemcpyAsync", host, bytes});
-	}
+	/* Host memory is read by the copy. Pageable memory may have been staged by the call, but nothing says so: it might be. */
+	const char *host = source == CK_EMU_PINNED   ? (const char *)from
+			   : target == CK_EMU_PINNED ? (const char *)to
+						     : NULL;
+	/* Who reads the result too early reads NaNs. */
+	if (target == CK_EMU_PINNED && !queued_work_uses((const char *)to, bytes))
+		memset(to, 0xFF, bytes);
+	push(s, {[=] { memmove(to, from, bytes); }, {}, "cudaMemcpyAsync", host, bytes});
 	/* The call returns when pageable memory was written. */
 	if (target == CK_EMU_PAGEABLE)
 		run_until([=] { return s->queue.empty(); });

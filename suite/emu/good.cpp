@@ -226,16 +226,6 @@ bool streams_run_in_any_order()
 	return came[0] && came[1];
 }
 
-/* Pageable memory is the caller's own again when the call returns. */
-bool pageable_source_changed()
-{
-	bench b(N);
-	std::vector<float> source = b.in;
-	CK_CUDA(cudaMemcpyAsync(b.y, source.data(), N * sizeof(float), cudaMemcpyHostToDevice, b.stream));
-	memset(source.data(), 0, N * sizeof(float));
-	return b.holds(N, [&](size_t i) { return b.in[i]; });
-}
-
 /* A staging buffer may be read and written by queued work in turn, without the host's waiting. */
 bool pinned_buffer_used_again()
 {
@@ -298,7 +288,6 @@ const good good_programs[] = {
     {"event recorded again", event_recorded_again},
     {"the default stream orders", default_stream_orders},
     {"streams run in any order", streams_run_in_any_order},
-    {"pageable source changed", pageable_source_changed},
     {"pinned buffer used again", pinned_buffer_used_again},
     {"fresh memory", fresh_memory},
     {"free memory is exact", free_memory_is_exact},

@@ -409,6 +409,17 @@ bool pinned_source_changed_early(bool wrong)
 	CK_CUDA(cudaFreeHost(pinned));
 	return right;
 }
+/* cudaMemcpyAsync may have read it, or not. */
+bool pageable_source_changed_early(bool wrong)
+{
+	bench b(N);
+	std::vector<float> source = b.in;
+	CK_CUDA(cudaMemcpyAsync(b.y, source.data(), N * sizeof(float), cudaMemcpyHostToDevice, b.stream));
+	if (!wrong)
+		CK_CUDA(cudaStreamSynchronize(b.stream));
+	memset(source.data(), 0, N * sizeof(float));
+	return b.holds(N, [&](size_t i) { return b.in[i]; });
+}
 bool copy_before_its_event(bool wrong)
 {
 	bench b(N);
@@ -584,6 +595,7 @@ const planted planted_programs[] = {
      "a block has 49152 bytes of shared memory"},
     {"read before synchronisation", read_before_sync, PLANTED_WRONG, false, NULL},
     {"pinned source changed early", pinned_source_changed_early, PLANTED_WRONG, false, NULL},
+    {"pageable source changed early", pageable_source_changed_early, PLANTED_WRONG, false, NULL},
     {"copy before its event", copy_before_its_event, PLANTED_WRONG, true, NULL},
     {"overwritten before the copy", overwritten_before_the_copy, PLANTED_WRONG, true, NULL},
     {"elapsed time before synchronisation", elapsed_before_sync, PLANTED_SAYS, false, "cudaErrorNotReady"},

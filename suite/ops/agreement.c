@@ -46,7 +46,7 @@ static double largest_of(const double *v, int64_t n)
 /* ---- roundings on the way, in 16 bits -------------------------------------------------------------------------------------
  *
  * Of the ops on the cpu, LINEAR stores results of its own on the way, on cuda CONV2D as well. All others round each result once, but for a gradient that has
- * two sources: those of images, and of q, k and v, are formed before they are added to what is there. */
+ * two sources: those of images, of q, k and v, and of cuDNN's batch normalisation are formed before they are added to what is there. */
 
 /* |gelu'| is 1.129 at most, in either form (where gelu'' = 0: at sqrt(2) for erf). */
 static const double steepest = 1.13;
@@ -140,15 +140,24 @@ static void linear_gradients_before(const ck_op_desc *d, const op_values *v, dou
 		}
 }
 
+/* The input whose gradient is formed first, then added to what is there; -1: none. BATCHNORM's, where it is cuDNN's. */
+static int formed_aside(const ck_backend *b, const ck_op_desc *d)
+{
+	const ck_attr *a = &d->attr;
+	bool by_cudnn = by_cuda(b) && d->kind == CK_BATCHNORM && a->training && a->act == CK_ACT_NONE && !a->residual &&
+			d->in[0].dtype != CK_BF16;
+	if (d->kind == CK_CONV2D || d->kind == CK_SCORES || by_cudnn)
+		return 0;
+	return d->kind == CK_WSUM ? 1 : -1;
+}
+
 /* By input and element, on this backend. `added`: gradients are added to what v has there. */
 static void gradients_before(const ck_backend *b, const op_run *r, const op_values *v, const op_values *want, bool added,
 			     double *before[CK_MAX_IN])
 {
 	const ck_op_desc *d = &r->desc;
 	ck_dtype t = d->in[0].dtype;
-	int aside = d->kind == CK_CONV2D || d->kind == CK_SCORES ? 0
-		    : d->kind == CK_WSUM                         ? 1
-								 : -1; /* formed there, then added */
+	int aside = formed_aside(b, d);
 	if (d->kind == CK_LINEAR)
 		linear_gradients_before(d, v, before);
 	for (int64_t e = 0; aside >= 0 && added && e < v->n[OP_DIN + aside]; e++)
