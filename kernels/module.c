@@ -70,7 +70,8 @@ static ck_status load(ck_backend *b, const char *without, ck_err *err)
 			       b->name, dlerror());
 	const size_t *theirs = dlsym(module, "ck_module_layout");
 	const ck_backend *backend = dlsym(module, "ck_module_backend");
-	if (!theirs || !backend || memcmp(ours, theirs, sizeof ours) != 0 || strcmp(backend->name, b->name) != 0) {
+	if (!theirs || !backend || memcmp(ours, theirs, sizeof ours) != 0 || !backend->name ||
+	    strcmp(backend->name, b->name) != 0) {
 		dlclose(module);
 		return ck_fail(err, CK_MISSING,
 			       "device %s: ckbench-%s.so was built from other sources, or for another device; build it again",
