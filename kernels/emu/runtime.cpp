@@ -288,9 +288,7 @@ cudaError_t CUDARTAPI cudaMemcpyAsync(void *to, const void *from, size_t bytes, 
 		return done(cudaErrorInvalidValue);
 
 	/* Host memory is read by the copy. Pageable memory may have been staged by the call, but nothing says so: it might be. */
-	const char *host = source == CK_EMU_PINNED   ? (const char *)from
-			   : target == CK_EMU_PINNED ? (const char *)to
-						     : NULL;
+	const char *host = source == CK_EMU_PINNED ? (const char *)from : target == CK_EMU_PINNED ? (const char *)to : NULL;
 	/* Who reads the result too early reads NaNs. */
 	if (target == CK_EMU_PINNED && !queued_work_uses((const char *)to, bytes))
 		memset(to, 0xFF, bytes);
