@@ -32,7 +32,8 @@
 	X(data, "SET", TEXT, 0, 0, NULL, "digits, idx:IMAGES,LABELS or text:FILE instead of a batch of random numbers")        \
 	X(tf32, NULL, FLAG, 0, 0, NULL, "float32 products may round their operands to TF32, where the device has it")          \
 	X(fast, NULL, FLAG, 0, 0, NULL,                                                                                        \
-	  "sums in any order, where the device is faster so; parity is then judged against the noise floor")                   \
+	  "sums in any order, where the device is faster so; parity is then judged against the noise floor (not train, "       \
+	  "faults)")                                                                                                           \
 	X(no_fusion, NULL, FLAG, 0, 0, NULL, "build the graph of plain ops, none fused")                                       \
 	X(seconds, "S", REAL, 0.01, 86400, "20", "time limit for measuring")                                                   \
 	X(rounds, "N", WHOLE, 1, 1000000, "3", "rounds that are measured in any case, each one step of every plan")            \
