@@ -98,6 +98,12 @@ const char *ck_op_kind_name(ck_op_kind kind);
 
 typedef enum ck_act { CK_ACT_NONE, CK_ACT_RELU, CK_ACT_GELU_TANH, CK_ACT_GELU_ERF } ck_act;
 
+/* In either form. */
+static inline bool ck_act_gelu(ck_act act)
+{
+	return act == CK_ACT_GELU_TANH || act == CK_ACT_GELU_ERF;
+}
+
 /* Attributes; an op reads only those that its kind names. */
 typedef struct ck_attr {
 	int kh, kw, stride, pad, groups; /* CONV2D, pools (groups: CONV2D) */
@@ -134,6 +140,12 @@ typedef struct ck_op_desc {
 /* Given kind, attr, nin and in[], fills out[], stash[] and their counts; leaves needs alone. Refuses what does not fit together
  * with a message that gives the shapes (the caller adds the op's name in front). `real` is the graph's arithmetic. */
 ck_status ck_op_infer(ck_op_desc *d, ck_dtype real, ck_err *err);
+
+/* Whether the gradient of in[i] is wanted; i of -1: there is no such input. */
+static inline bool ck_op_wants(const ck_op_desc *d, int i)
+{
+	return i >= 0 && d->needs >> i & 1;
+}
 
 /* What planners, schedules and layouts know of an op. Bit i of a mask is in[i], out[i], stash[i]. */
 typedef struct ck_contract {

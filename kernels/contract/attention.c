@@ -31,7 +31,7 @@ static ck_status scores_infer(ck_op_desc *d, ck_err *err)
 
 static void scores_contract(const ck_op_desc *d, ck_contract *c)
 {
-	c->reads_in = ck__needs(d, 0);
+	c->reads_in = ck_op_wants(d, 0);
 	c->grad_parts[0] = 1 | 2; /* q, k */
 }
 
@@ -53,9 +53,9 @@ static ck_status softmax_infer(ck_op_desc *d, ck_err *err)
 
 static void softmax_contract(const ck_op_desc *d, ck_contract *c)
 {
-	c->reads_out = ck__needs(d, 0);
+	c->reads_out = ck_op_wants(d, 0);
 	c->inplace_forward = 0;
-	c->inplace_backward = ck__needs(d, 0) ? 0 : -1;
+	c->inplace_backward = ck_op_wants(d, 0) ? 0 : -1;
 }
 
 static void softmax_flops(const ck_op_desc *d, double *forward, double *backward)
@@ -78,7 +78,7 @@ static ck_status wsum_infer(ck_op_desc *d, ck_err *err)
 
 static void wsum_contract(const ck_op_desc *d, ck_contract *c)
 {
-	c->reads_in = (ck__needs(d, 1) ? 1u : 0) | (ck__needs(d, 0) ? 2u : 0);
+	c->reads_in = (ck_op_wants(d, 1) ? 1u : 0) | (ck_op_wants(d, 0) ? 2u : 0);
 	c->grad_parts[1] = 4; /* v */
 }
 
@@ -86,7 +86,7 @@ static void wsum_flops(const ck_op_desc *d, double *forward, double *backward)
 {
 	double product = 2 * ck__count(&d->out[0]) * (double)ck_shape_last(d->in[0].shape);
 	*forward = product;
-	*backward = product * (ck__needs(d, 0) + ck__needs(d, 1));
+	*backward = product * (ck_op_wants(d, 0) + ck_op_wants(d, 1));
 }
 
 const ck_op_entry ck__op_scores = {

@@ -16,11 +16,6 @@ const char *ck__input_name(const ck_op_desc *d, int i)
 	return i < e->required ? e->in[i] : i == ck_op_residual(d) ? "r" : e->bias;
 }
 
-bool ck__needs(const ck_op_desc *d, int i)
-{
-	return i >= 0 && (d->needs >> i & 1);
-}
-
 double ck__count(const ck_tensor_desc *t)
 {
 	return (double)ck_shape_count(t->shape);
@@ -76,11 +71,6 @@ ck_status ck__check_p(const ck_attr *a, ck_err *err)
 	if (a->p >= 0 && a->p < 1)
 		return CK_OK;
 	return ck_fail(err, CK_USAGE, "dropout probability %g: must be at least 0 and below 1", a->p);
-}
-
-bool ck__is_gelu(ck_act act)
-{
-	return act == CK_ACT_GELU_TANH || act == CK_ACT_GELU_ERF;
 }
 
 double ck__act_flops(ck_act act)

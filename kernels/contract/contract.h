@@ -36,10 +36,8 @@ const ck_op_entry *ck__op_entry(ck_op_kind kind);
 bool ck__has_bias(const ck_op_desc *d);
 bool ck__has_residual(const ck_op_desc *d);
 const char *ck__input_name(const ck_op_desc *d, int i);
-bool ck__needs(const ck_op_desc *d, int i); /* is the gradient of in[i] wanted? No, for i = -1 */
-double ck__count(const ck_tensor_desc *t);  /* elements */
-bool ck__is_gelu(ck_act act);
-double ck__act_flops(ck_act act); /* an element, forward and backward alike */
+double ck__count(const ck_tensor_desc *t); /* elements */
+double ck__act_flops(ck_act act);          /* an element, forward and backward alike */
 
 void ck__set_out(ck_op_desc *d, ck_shape shape); /* of the first input's dtype; or, where that is 16-bit, of a real r's */
 void ck__add_stash(ck_op_desc *d, ck_dtype dtype, ck_shape shape);

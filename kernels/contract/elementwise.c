@@ -19,11 +19,11 @@ static ck_status same_infer(ck_op_desc *d, ck_err *err)
 static void act_contract(const ck_op_desc *d, ck_contract *c)
 {
 	bool relu = d->attr.act == CK_ACT_RELU;
-	c->reads_out = ck__needs(d, 0) && relu;
-	c->reads_in = ck__needs(d, 0) && !relu;
+	c->reads_out = ck_op_wants(d, 0) && relu;
+	c->reads_in = ck_op_wants(d, 0) && !relu;
 	c->inplace_forward = relu ? 0 : -1;
 	c->inplace_required = d->attr.inplace;
-	c->inplace_backward = ck__needs(d, 0) ? 0 : -1;
+	c->inplace_backward = ck_op_wants(d, 0) ? 0 : -1;
 }
 
 static void act_op_flops(const ck_op_desc *d, double *forward, double *backward)
@@ -37,13 +37,13 @@ static void dropout_contract(const ck_op_desc *d, ck_contract *c)
 	bool same = d->in[0].dtype == d->out[0].dtype;
 	c->random = d->attr.p > 0;
 	c->inplace_forward = same ? 0 : -1;
-	c->inplace_backward = ck__needs(d, r) ? r : ck__needs(d, 0) && same ? 0 : -1;
+	c->inplace_backward = ck_op_wants(d, r) ? r : ck_op_wants(d, 0) && same ? 0 : -1;
 }
 
 static void dropout_flops(const ck_op_desc *d, double *forward, double *backward)
 {
 	*forward = ck__count(&d->in[0]) * (2 + ck__has_residual(d));
-	*backward = ck__count(&d->in[0]) * 2 * ck__needs(d, 0);
+	*backward = ck__count(&d->in[0]) * 2 * ck_op_wants(d, 0);
 }
 
 static ck_status add_infer(ck_op_desc *d, ck_err *err)
@@ -61,7 +61,7 @@ static void add_contract(const ck_op_desc *d, ck_contract *c)
 {
 	int own = d->in[0].dtype == d->out[0].dtype ? 0 : 1;
 	c->inplace_forward = own;
-	c->inplace_backward = ck__needs(d, own) ? own : ck__needs(d, 1) && d->in[1].dtype == d->out[0].dtype ? 1 : -1;
+	c->inplace_backward = ck_op_wants(d, own) ? own : ck_op_wants(d, 1) && d->in[1].dtype == d->out[0].dtype ? 1 : -1;
 }
 
 static void add_flops(const ck_op_desc *d, double *forward, double *backward)
@@ -82,7 +82,7 @@ static ck_status flatten_infer(ck_op_desc *d, ck_err *err)
 static void flatten_contract(const ck_op_desc *d, ck_contract *c)
 {
 	c->inplace_forward = 0;
-	c->inplace_backward = ck__needs(d, 0) ? 0 : -1;
+	c->inplace_backward = ck_op_wants(d, 0) ? 0 : -1;
 }
 
 static ck_status cast_infer(ck_op_desc *d, ck_err *err)
@@ -99,7 +99,7 @@ static ck_status cast_infer(ck_op_desc *d, ck_err *err)
 /* The gradient of a weight's copy is the weight's own. */
 static void cast_contract(const ck_op_desc *d, ck_contract *c)
 {
-	c->inplace_backward = ck__needs(d, 0) && d->attr.weight ? 0 : -1;
+	c->inplace_backward = ck_op_wants(d, 0) && d->attr.weight ? 0 : -1;
 }
 
 static void no_flops(const ck_op_desc *d, double *forward, double *backward)

@@ -19,7 +19,7 @@ static ck_status linear_infer(ck_op_desc *d, ck_err *err)
 		return CK_USAGE;
 	y.d[y.nd - 1] = w.d[0];
 	ck__set_out(d, y);
-	if (ck__is_gelu(d->attr.act))
+	if (ck_act_gelu(d->attr.act))
 		ck__add_stash(d, d->in[0].dtype, y);
 	return ck__want_residual(d, err);
 }
@@ -27,11 +27,11 @@ static ck_status linear_infer(ck_op_desc *d, ck_err *err)
 static void linear_contract(const ck_op_desc *d, ck_contract *c)
 {
 	int r = ck_op_residual(d);
-	c->reads_in = (ck__needs(d, 1) ? 1u : 0) | (ck__needs(d, 0) ? 2u : 0);
+	c->reads_in = (ck_op_wants(d, 1) ? 1u : 0) | (ck_op_wants(d, 0) ? 2u : 0);
 	c->reads_out = d->attr.act == CK_ACT_RELU; /* y > 0 is the mask of ReLU, and of dropout too */
-	c->reads_stash = ck__is_gelu(d->attr.act);
+	c->reads_stash = ck_act_gelu(d->attr.act);
 	c->random = d->attr.p > 0;
-	c->inplace_backward = ck__needs(d, r) ? r : -1;
+	c->inplace_backward = ck_op_wants(d, r) ? r : -1;
 }
 
 static void linear_flops(const ck_op_desc *d, double *forward, double *backward)
@@ -40,7 +40,8 @@ static void linear_flops(const ck_op_desc *d, double *forward, double *backward)
 	double each = ck__count(&d->out[0]) * (ck__act_flops(d->attr.act) + (d->attr.p > 0 ? 2 : 0));
 	double bias = ck__has_bias(d) ? ck__count(&d->out[0]) : 0;
 	*forward = product + bias + each + (ck__has_residual(d) ? ck__count(&d->out[0]) : 0);
-	*backward = product * (ck__needs(d, 0) + ck__needs(d, 1)) + (ck__has_bias(d) && ck__needs(d, 2) ? bias : 0) + each;
+	*backward =
+	    product * (ck_op_wants(d, 0) + ck_op_wants(d, 1)) + (ck__has_bias(d) && ck_op_wants(d, 2) ? bias : 0) + each;
 }
 
 const ck_op_entry ck__op_linear = {

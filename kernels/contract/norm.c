@@ -10,7 +10,7 @@ static ck_status check_eps(const ck_attr *a, ck_err *err)
 
 static ck_status batchnorm_check(const ck_attr *a, ck_err *err)
 {
-	if (ck__is_gelu(a->act))
+	if (ck_act_gelu(a->act))
 		return ck_fail(err, CK_USAGE, "batchnorm is followed by ReLU or by nothing");
 	return check_eps(a, err);
 }
@@ -34,7 +34,7 @@ static ck_status batchnorm_infer(ck_op_desc *d, ck_err *err)
 
 static void batchnorm_contract(const ck_op_desc *d, ck_contract *c)
 {
-	bool training = d->attr.training, x = ck__needs(d, BN_X), gamma = ck__needs(d, BN_GAMMA);
+	bool training = d->attr.training, x = ck_op_wants(d, BN_X), gamma = ck_op_wants(d, BN_GAMMA);
 	int r = ck_op_residual(d);
 	if (x)
 		c->reads_in |= 1u << BN_GAMMA;
@@ -47,7 +47,7 @@ static void batchnorm_contract(const ck_op_desc *d, ck_contract *c)
 		c->reads_in |= (gamma ? 1u << BN_RMEAN : 0) | (x || gamma ? 1u << BN_RVAR : 0);
 	}
 	c->reads_out = d->attr.act == CK_ACT_RELU;
-	c->inplace_backward = ck__needs(d, r) ? r : x ? BN_X : -1;
+	c->inplace_backward = ck_op_wants(d, r) ? r : x ? BN_X : -1;
 }
 
 static ck_status layernorm_infer(ck_op_desc *d, ck_err *err)
@@ -72,7 +72,7 @@ static ck_status layernorm_infer(ck_op_desc *d, ck_err *err)
 
 static void layernorm_contract(const ck_op_desc *d, ck_contract *c)
 {
-	bool x = ck__needs(d, 0), gamma = ck__needs(d, 1), xhat = ck_layernorm_stashes_xhat(d);
+	bool x = ck_op_wants(d, 0), gamma = ck_op_wants(d, 1), xhat = ck_layernorm_stashes_xhat(d);
 	c->reads_in = ((x || gamma) && !xhat ? 1u : 0) | (x ? 2u : 0);
 	c->reads_stash = x ? 3 : !gamma ? 0 : xhat ? 1 : 3; /* dgamma sums dy xhat */
 }
@@ -82,7 +82,7 @@ static void norm_flops(const ck_op_desc *d, double *forward, double *backward)
 	double n = ck__count(&d->in[0]);
 	double after = n * ((d->kind == CK_BATCHNORM) * ck__act_flops(d->attr.act) + ck__has_residual(d));
 	*forward = 8 * n + after; /* mean 1, variance 3, normalise 2, scale and shift 2 */
-	*backward = n * (8 * ck__needs(d, 0) + 4 * ck__needs(d, 1) + ck__needs(d, 2)) + after;
+	*backward = n * (8 * ck_op_wants(d, 0) + 4 * ck_op_wants(d, 1) + ck_op_wants(d, 2)) + after;
 }
 
 const ck_op_entry ck__op_batchnorm = {

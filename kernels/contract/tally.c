@@ -16,7 +16,7 @@ static void tally_contract(const ck_op_desc *d, ck_contract *c)
 {
 	c->state = 1u << LOAD | 1u << CALLS;
 	c->inplace_forward = X;
-	c->inplace_backward = ck__needs(d, X) ? X : -1;
+	c->inplace_backward = ck_op_wants(d, X) ? X : -1;
 }
 
 /* A comparison an element. */

@@ -23,13 +23,13 @@ static ck_status embedding_infer(ck_op_desc *d, ck_err *err)
 
 static void embedding_contract(const ck_op_desc *d, ck_contract *c)
 {
-	c->reads_in = ck__needs(d, 1);
+	c->reads_in = ck_op_wants(d, 1);
 }
 
 static void embedding_flops(const ck_op_desc *d, double *forward, double *backward)
 {
 	*forward = ck__has_bias(d) ? ck__count(&d->out[0]) : 0;
-	*backward = ck__count(&d->out[0]) * (ck__needs(d, 1) + ck__needs(d, 2));
+	*backward = ck__count(&d->out[0]) * (ck_op_wants(d, 1) + ck_op_wants(d, 2));
 }
 
 static ck_status xent_infer(ck_op_desc *d, ck_err *err)
@@ -45,9 +45,9 @@ static ck_status xent_infer(ck_op_desc *d, ck_err *err)
 
 static void xent_contract(const ck_op_desc *d, ck_contract *c)
 {
-	c->reads_in = ck__needs(d, 0) ? 3 : 0;
-	c->reads_stash = ck__needs(d, 0);
-	c->inplace_backward_own = ck__needs(d, 0) ? 0 : -1;
+	c->reads_in = ck_op_wants(d, 0) ? 3 : 0;
+	c->reads_stash = ck_op_wants(d, 0);
+	c->inplace_backward_own = ck_op_wants(d, 0) ? 0 : -1;
 }
 
 static void xent_flops(const ck_op_desc *d, double *forward, double *backward)

@@ -52,7 +52,7 @@ static ck_status conv2d_infer(ck_op_desc *d, ck_err *err)
 
 static void conv2d_contract(const ck_op_desc *d, ck_contract *c)
 {
-	c->reads_in = (ck__needs(d, 1) ? 1u : 0) | (ck__needs(d, 0) ? 2u : 0);
+	c->reads_in = (ck_op_wants(d, 1) ? 1u : 0) | (ck_op_wants(d, 0) ? 2u : 0);
 }
 
 static void conv2d_flops(const ck_op_desc *d, double *forward, double *backward)
@@ -61,7 +61,7 @@ static void conv2d_flops(const ck_op_desc *d, double *forward, double *backward)
 	double product = 2 * ck__count(&d->out[0]) * (double)(w.d[1] * w.d[2] * w.d[3]);
 	double bias = ck__has_bias(d) ? ck__count(&d->out[0]) : 0;
 	*forward = product + bias;
-	*backward = product * (ck__needs(d, 0) + ck__needs(d, 1)) + (ck__has_bias(d) && ck__needs(d, 2) ? bias : 0);
+	*backward = product * (ck_op_wants(d, 0) + ck_op_wants(d, 1)) + (ck__has_bias(d) && ck_op_wants(d, 2) ? bias : 0);
 }
 
 static ck_status maxpool_infer(ck_op_desc *d, ck_err *err)

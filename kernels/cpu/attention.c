@@ -97,7 +97,7 @@ ck_status ck__cpu_scores(ck_device *device, const ck_op_desc *desc, ck_kernel **
 	float scale = (float)desc->attr.scale;
 	k->base.base.forward = scores_forward;
 	k->base.base.backward = desc->needs ? scores_backward : NULL;
-	bool want[2] = {ck__wants(desc, 0), ck__wants(desc, 0)};
+	bool want[2] = {ck_op_wants(desc, 0), ck_op_wants(desc, 0)};
 	ck_status status = make(k, (ck_matmul){.a = head, .b = transposed(head), .c = ds, .scale = scale}, want,
 				(ck_matmul){.a = ds, .b = head, .c = head, .scale = scale},
 				(ck_matmul){.a = transposed(ds), .b = head, .c = head, .scale = scale}, err);
@@ -134,7 +134,7 @@ ck_status ck__cpu_wsum(ck_device *device, const ck_op_desc *desc, ck_kernel **ke
 	ck_view head = rows(&s, 3), p = square(&s), y = rows(&s, 1);
 	k->base.base.forward = wsum_forward;
 	k->base.base.backward = desc->needs ? wsum_backward : NULL;
-	bool want[2] = {ck__wants(desc, 0), ck__wants(desc, 1)};
+	bool want[2] = {ck_op_wants(desc, 0), ck_op_wants(desc, 1)};
 	ck_status status = make(k, (ck_matmul){.a = p, .b = head, .c = y, .scale = 1}, want,
 				(ck_matmul){.a = y, .b = transposed(head), .c = p, .scale = 1},
 				(ck_matmul){.a = transposed(p), .b = y, .c = head, .scale = 1}, err);

@@ -108,11 +108,11 @@ static ck_status make(ck_product_kernel *k, ck_err *err)
 	dw.b.dtype = d->real;
 	dw.a.pack = dw.c.pack = blocked_pays(&dw);
 	ck_status status = ck__prim_conv(k->base.device->dnnl, &with_bias, &k->forward, err);
-	if (status == CK_OK && ck__wants(d, X))
+	if (status == CK_OK && ck_op_wants(d, X))
 		status = ck__prim_conv(k->base.device->dnnl, &dx, &k->gradient[DX][false], err);
-	if (status == CK_OK && ck__wants(d, W) && unfolds(d))
+	if (status == CK_OK && ck_op_wants(d, W) && unfolds(d))
 		return unfolded_gradient(k, err);
-	for (int added = 0; status == CK_OK && ck__wants(d, W) && added < 2; added++) {
+	for (int added = 0; status == CK_OK && ck_op_wants(d, W) && added < 2; added++) {
 		dw.accumulate = added;
 		status = ck__prim_conv(k->base.device->dnnl, &dw, &k->gradient[DW][added], err);
 	}
@@ -126,7 +126,7 @@ ck_status ck__cpu_conv2d(ck_device *device, const ck_op_desc *desc, ck_kernel **
 		return CK_USAGE;
 	k->base.base.forward = forward;
 	k->base.base.backward = desc->needs ? backward : NULL;
-	if (ck__wants(desc, X))
+	if (ck_op_wants(desc, X))
 		k->ahead[DX] = ck__product_align((size_t)ck_shape_count(desc->in[X].shape) * ck_dtype_size(desc->in[X].dtype));
 	return ck__product_finish(k, make(k, err), kernel);
 }

@@ -7,77 +7,46 @@
  * Plain row-major operands all along: copies of w or x into oneDNN's own layouts cost more than they gain here. */
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/product.h"
+#include "kernels/linear_shape.h"
 
 enum { X, W, DX = 0, DW = 1 };
-
-typedef struct linear_shape {
-	int64_t m, k, n;    /* x (M,K), w (N,K), y (M,N) */
-	int bias, residual; /* their places among the inputs, or -1 */
-	ck_act act;
-	bool dropout;
-	ck_dtype t, ty; /* of x, w and z; of y and r, float32 or the same */
-} linear_shape;
-
-static linear_shape shape_of(const ck_op_desc *d)
-{
-	return (linear_shape){.m = ck_shape_rows(d->in[X].shape),
-			      .k = ck_shape_last(d->in[X].shape),
-			      .n = ck_shape_last(d->out[0].shape),
-			      .bias = d->attr.bias ? 2 : -1,
-			      .residual = ck_op_residual(d),
-			      .act = d->attr.act,
-			      .dropout = d->attr.p > 0,
-			      .t = d->in[X].dtype,
-			      .ty = d->out[0].dtype};
-}
-
-static bool is_gelu(ck_act act)
-{
-	return act == CK_ACT_GELU_TANH || act == CK_ACT_GELU_ERF;
-}
 
 static void forward(const ck_kernel *kernel, const ck_args *a)
 {
 	const ck_product_kernel *k = (const ck_product_kernel *)kernel;
 	const ck_device *device = k->base.device;
-	linear_shape s = shape_of(&k->base.desc);
+	ck_linear_shape s = ck_linear_shape_of(&k->base.desc);
 	const void *bias = s.bias < 0 ? NULL : a->in[s.bias], *r = s.residual < 0 ? NULL : a->in[s.residual];
-	void *z = is_gelu(s.act) ? a->stash[0] : a->out[0];
+	void *z = ck_act_gelu(s.act) ? a->stash[0] : a->out[0];
 	ck__prim_run(k->forward, (const void *[CK_PLACES]){a->in[X], a->in[W], z, bias, r}, a->workspace);
 	if (s.act != CK_ACT_NONE)
 		ck__act_forward(device, s.t, s.act, s.m * s.n, z, a->out[0]);
-	if (s.dropout) {
+	if (s.drops) {
 		ck_drop drop = ck__drop(k->base.desc.attr.p, a);
 		ck__dropout_forward(device, &drop, s.m * s.n, s.ty, a->out[0], s.ty, r, a->out[0]);
 	}
 }
 
-/* Whether dz is formed in the workspace: by a pass, or only rounded. */
-static bool forms_dz(const linear_shape *s)
-{
-	return s->act != CK_ACT_NONE || s->dropout || s->t != s->ty;
-}
-
 /* dz, and db where wanted. Returns dy when that is dz. */
-static const void *epilogue_backward(const ck_product_kernel *k, const linear_shape *s, const ck_args *a)
+static const void *epilogue_backward(const ck_product_kernel *k, const ck_linear_shape *s, const ck_args *a)
 {
 	const ck_device *device = k->base.device;
 	float *db = s->bias < 0 ? NULL : a->din[s->bias];
 	bool add_db = db && a->acc[s->bias];
-	if (!forms_dz(s)) {
+	if (!ck_linear_forms_dz(s)) {
 		if (db)
 			ck__column_sums(device, s->t, s->m, s->n, a->dout, db, add_db);
 		return a->dout;
 	}
 	const ck_drop drop = ck__drop(k->base.desc.attr.p, a);
 	const ck_epilogue e = {.act = s->act,
-			       .drop = s->dropout ? &drop : NULL,
+			       .drop = s->drops ? &drop : NULL,
 			       .rows = s->m,
 			       .cols = s->n,
 			       .ty = s->ty,
 			       .tz = s->t,
 			       .dy = a->dout,
-			       .saved = is_gelu(s->act) ? a->stash[0] : a->out[0],
+			       .saved = ck_act_gelu(s->act) ? a->stash[0] : a->out[0],
 			       .dz = a->workspace,
 			       .sum = db,
 			       .acc = add_db};
@@ -89,7 +58,7 @@ static const void *epilogue_backward(const ck_product_kernel *k, const linear_sh
 static void backward(const ck_kernel *kernel, const ck_args *a)
 {
 	const ck_product_kernel *k = (const ck_product_kernel *)kernel;
-	linear_shape s = shape_of(&k->base.desc);
+	ck_linear_shape s = ck_linear_shape_of(&k->base.desc);
 	if (a->din[X] || a->din[W] || (s.bias >= 0 && a->din[s.bias])) {
 		const void *dz = epilogue_backward(k, &s, a);
 		if (a->din[X])
@@ -112,7 +81,7 @@ static ck_view matrix(ck_dtype t, int64_t rows, int64_t cols, int64_t row, int64
 static ck_status make(ck_product_kernel *k, ck_err *err)
 {
 	const ck_op_desc *d = &k->base.desc;
-	linear_shape s = shape_of(d);
+	ck_linear_shape s = ck_linear_shape_of(d);
 	ck_dtype t = s.t;
 	ck_view x = matrix(t, s.m, s.k, s.k, 1), w = matrix(t, s.n, s.k, s.k, 1), dz = matrix(t, s.m, s.n, s.n, 1), y = dz,
 		gw = w;
@@ -120,15 +89,15 @@ static ck_status make(ck_product_kernel *k, ck_err *err)
 	ck_matmul m = {.a = x, .b = matrix(t, s.k, s.n, 1, s.k), .c = y, .scale = 1};
 	if (s.bias >= 0)
 		m.bias = matrix(d->real, 1, s.n, s.n, 1);
-	if (s.residual >= 0 && !s.dropout)
+	if (s.residual >= 0 && !s.drops)
 		m.r = y;
 	ck_matmul dx = {.a = dz, .b = w, .c = x, .scale = 1},
 		  dw = {.a = matrix(t, s.n, s.m, 1, s.n), .b = x, .c = gw, .scale = 1};
 	ck_status status = ck__prim_matmul(k->base.device->dnnl, &m, &k->forward, err);
 	if (status == CK_OK)
-		status = ck__product_matmul(k, DX, ck__wants(d, X), dx, err);
+		status = ck__product_matmul(k, DX, ck_op_wants(d, X), dx, err);
 	if (status == CK_OK)
-		status = ck__product_matmul(k, DW, ck__wants(d, W), dw, err);
+		status = ck__product_matmul(k, DW, ck_op_wants(d, W), dw, err);
 	return status;
 }
 
@@ -137,11 +106,11 @@ ck_status ck__cpu_linear(ck_device *device, const ck_op_desc *desc, ck_kernel **
 	ck_product_kernel *k;
 	if (ck__product_new(device, desc, &k, err) != CK_OK)
 		return CK_USAGE;
-	linear_shape s = shape_of(desc);
+	ck_linear_shape s = ck_linear_shape_of(desc);
 	k->base.base.forward = forward;
 	k->base.base.backward = desc->needs ? backward : NULL;
 	bool inner = desc->needs & ~(s.residual < 0 ? 0u : 1u << s.residual);
-	if (inner && forms_dz(&s))
+	if (inner && ck_linear_forms_dz(&s))
 		k->ahead[DX] = k->ahead[DW] = ck__product_align((size_t)(s.m * s.n) * ck_dtype_size(s.t));
 	return ck__product_finish(k, make(k, err), kernel);
 }

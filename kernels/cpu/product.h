@@ -31,9 +31,4 @@ static inline size_t ck__product_align(size_t bytes)
 	return (bytes + 63) / 64 * 64;
 }
 
-static inline bool ck__wants(const ck_op_desc *d, int input)
-{
-	return d->needs >> input & 1;
-}
-
 #endif

@@ -146,9 +146,9 @@ ck_status ck__cuda_scores(ck_device *device, const ck_op_desc *desc, ck_kernel *
 	attention_shape s = shape_of(desc, 0);
 	ck_operand head = rows(&s, 3), ds = square(&s);
 	ck_status status = make(k, &s, head, transposed(head), ds, s.t, s.d, &k->forward, err);
-	if (status == CK_OK && ck__wants(desc, 0))
+	if (status == CK_OK && ck_op_wants(desc, 0))
 		status = make(k, &s, ds, head, head, s.d, s.t, &k->gradient[0], err);
-	if (status == CK_OK && ck__wants(desc, 0))
+	if (status == CK_OK && ck_op_wants(desc, 0))
 		status = make(k, &s, transposed(ds), head, head, s.d, s.t, &k->gradient[1], err);
 	return ck__matmul_kernel_finish(k, status, kernel);
 }
@@ -179,9 +179,9 @@ ck_status ck__cuda_wsum(ck_device *device, const ck_op_desc *desc, ck_kernel **k
 	attention_shape s = shape_of(desc, 1);
 	ck_operand head = rows(&s, 3), p = square(&s), y = rows(&s, 1);
 	ck_status status = make(k, &s, p, head, y, s.d, s.t, &k->forward, err);
-	if (status == CK_OK && ck__wants(desc, 0))
+	if (status == CK_OK && ck_op_wants(desc, 0))
 		status = make(k, &s, y, transposed(head), p, s.t, s.d, &k->gradient[0], err);
-	if (status == CK_OK && ck__wants(desc, 1))
+	if (status == CK_OK && ck_op_wants(desc, 1))
 		status = make(k, &s, transposed(p), y, head, s.d, s.t, &k->gradient[1], err);
 	return ck__matmul_kernel_finish(k, status, kernel);
 }

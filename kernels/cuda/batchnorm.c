@@ -85,7 +85,7 @@ static void take_dnn(batchnorm_kernel *k)
 	k->dnn = ck__batchnorm_dnn_open(d);
 	k->base.base.forward = dnn_forward;
 	k->base.base.workspace_forward = ck__batchnorm_dnn_forward_bytes(d);
-	if (ck__wants(d, X)) {
+	if (ck_op_wants(d, X)) {
 		k->base.base.backward = dnn_backward;
 		k->base.base.workspace_backward = ck__batchnorm_dnn_backward_bytes(d);
 	}

@@ -175,9 +175,9 @@ static ck_status choose_all(conv_kernel *k, ck_err *err)
 	const ck_op_desc *d = &k->base.desc;
 	int forward_algorithm = 0, data = 0, filter = 0;
 	ck_status status = settle(k, FORWARD, &forward_algorithm, &k->forward_bytes, err);
-	if (status == CK_OK && ck__wants(d, X))
+	if (status == CK_OK && ck_op_wants(d, X))
 		status = settle(k, DATA, &data, &k->data_bytes, err);
-	if (status == CK_OK && ck__wants(d, W))
+	if (status == CK_OK && ck_op_wants(d, W))
 		status = settle(k, FILTER, &filter, &k->filter_bytes, err);
 	k->forward = (cudnnConvolutionFwdAlgo_t)forward_algorithm;
 	k->data = (cudnnConvolutionBwdDataAlgo_t)data;
@@ -238,9 +238,9 @@ ck_status ck__cuda_conv2d(ck_device *device, const ck_op_desc *desc, ck_kernel *
 	}
 	ck_tensor_desc w = desc->in[W];
 	k->columns = ck__columns(device, ck_shape_rows(desc->out[0].shape), ck_shape_last(desc->out[0].shape), LEAST_ROWS);
-	if (ck__wants(desc, W) && w.dtype != desc->real && !k->own[FILTER])
+	if (ck_op_wants(desc, W) && w.dtype != desc->real && !k->own[FILTER])
 		k->low = ck__aligned((size_t)ck_shape_count(w.shape) * ck_dtype_size(w.dtype));
-	if (desc->attr.bias && ck__wants(desc, B))
+	if (desc->attr.bias && ck_op_wants(desc, B))
 		k->sums = ck__aligned(ck__column_sums_workspace(&k->columns));
 	size_t data = ck__library_bytes(k->data_bytes), filter = ck__library_bytes(k->filter_bytes);
 	k->base.base.workspace_forward = ck__library_bytes(k->forward_bytes);

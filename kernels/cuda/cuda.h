@@ -63,12 +63,6 @@ void *ck__cuda_kernel_new(ck_device *device, const ck_op_desc *desc, size_t byte
 ck_kernel *ck__cuda_plain_kernel(ck_device *device, const ck_op_desc *desc, void (*forward)(const ck_kernel *, const ck_args *),
 				 void (*backward)(const ck_kernel *, const ck_args *));
 
-/* Whether the desc wants the gradient of in[i]; i of -1: there is no such input. */
-static inline bool ck__wants(const ck_op_desc *d, int i)
-{
-	return i >= 0 && d->needs >> i & 1;
-}
-
 /* A call that cannot fail but by a fault of ckbench's or the device's: tells what, where, and ends the program. Work that was
  * started before it is what may have failed. */
 #define CK_CUDA(call) ck__cuda_must((int)(call), #call, __FILE__, __LINE__)

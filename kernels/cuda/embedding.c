@@ -38,7 +38,7 @@ ck_status ck__cuda_embedding(ck_device *device, const ck_op_desc *desc, ck_kerne
 			       "smaller batch",
 			       (long long)tokens, (long long)cols);
 	*kernel = ck__cuda_plain_kernel(device, desc, forward, backward);
-	if (desc->needs >> WTE & 1 && !device->fast)
+	if (ck_op_wants(desc, WTE) && !device->fast)
 		(*kernel)->workspace_backward = ck__cuda_embedding_workspace(tokens, desc->in[WTE].shape.d[0]);
 	return CK_OK;
 }

@@ -21,6 +21,7 @@
 #include "kernels/cuda/epilogue.h"
 #include "kernels/cuda/matmul.h"
 #include "kernels/cuda/pass.h"
+#include "kernels/linear_shape.h"
 
 enum { X, W, DX = 0, DW = 1 };
 
@@ -32,36 +33,10 @@ typedef struct linear_kernel {
 	ck_columns columns; /* of dz */
 } linear_kernel;
 
-typedef struct linear_shape {
-	int64_t m, k, n;    /* x (M,K), w (N,K), y (M,N) */
-	int bias, residual; /* their places among the inputs, or -1 */
-	ck_act act;
-	bool drops;
-	ck_dtype t, ty; /* of x, w and z; of y and r, float32 or the same */
-} linear_shape;
-
-static linear_shape shape_of(const ck_op_desc *d)
-{
-	return (linear_shape){.m = ck_shape_rows(d->in[X].shape),
-			      .k = ck_shape_last(d->in[X].shape),
-			      .n = ck_shape_last(d->out[0].shape),
-			      .bias = d->attr.bias ? 2 : -1,
-			      .residual = ck_op_residual(d),
-			      .act = d->attr.act,
-			      .drops = d->attr.p > 0,
-			      .t = d->in[X].dtype,
-			      .ty = d->out[0].dtype};
-}
-
-static bool is_gelu(ck_act act)
-{
-	return act == CK_ACT_GELU_TANH || act == CK_ACT_GELU_ERF;
-}
-
 /* ---- forward ------------------------------------------------------------------------------------------------------------- */
 
 /* The bias in the product's dtype. */
-static const void *product_bias(const linear_kernel *k, const linear_shape *s, const ck_args *a)
+static const void *product_bias(const linear_kernel *k, const ck_linear_shape *s, const ck_args *a)
 {
 	if (s->bias < 0 || s->ty == CK_F32)
 		return s->bias < 0 ? NULL : a->in[s->bias];
@@ -73,13 +48,13 @@ static void forward(const ck_kernel *kernel, const ck_args *a)
 {
 	const linear_kernel *k = (const linear_kernel *)kernel;
 	cudaStream_t stream = k->products.base.device->stream;
-	linear_shape s = shape_of(&k->products.base.desc);
+	ck_linear_shape s = ck_linear_shape_of(&k->products.base.desc);
 	ck_drop drop = ck_drop_of(k->products.base.desc.attr.p, a);
 	const void *r = s.residual < 0 ? NULL : a->in[s.residual];
 	ck_product_args p = {
 	    .a = a->in[X], .b = a->in[W], .d = a->out[0], .workspace = (char *)a->workspace + k->products.ahead_forward};
 	if (k->pass) {
-		if (is_gelu(s.act))
+		if (ck_act_gelu(s.act))
 			p.d = a->stash[0];
 		ck__matmul_run(k->products.forward, &p);
 		const float *bias = s.bias < 0 ? NULL : a->in[s.bias];
@@ -98,17 +73,11 @@ static void forward(const ck_kernel *kernel, const ck_args *a)
 
 /* ---- backward ------------------------------------------------------------------------------------------------------------ */
 
-/* Whether dz is formed in the workspace: by a pass, or only rounded. */
-static bool forms_dz(const linear_shape *s)
+static const void *form_dz(const linear_kernel *k, const ck_linear_shape *s, const ck_args *a)
 {
-	return s->act != CK_ACT_NONE || s->drops || s->t != s->ty;
-}
-
-static const void *form_dz(const linear_kernel *k, const linear_shape *s, const ck_args *a)
-{
-	if (!forms_dz(s))
+	if (!ck_linear_forms_dz(s))
 		return a->dout;
-	const void *saved = is_gelu(s->act) ? a->stash[0] : s->act == CK_ACT_RELU ? a->out[0] : NULL;
+	const void *saved = ck_act_gelu(s->act) ? a->stash[0] : s->act == CK_ACT_RELU ? a->out[0] : NULL;
 	ck__epilogue_backward(k->products.base.device->stream, s->ty, s->t, s->m * s->n, s->act, s->drops,
 			      ck_drop_of(k->products.base.desc.attr.p, a), a->dout, saved, a->mask, a->workspace);
 	return a->workspace;
@@ -119,7 +88,7 @@ static void backward(const ck_kernel *kernel, const ck_args *a)
 {
 	const linear_kernel *k = (const linear_kernel *)kernel;
 	cudaStream_t stream = k->products.base.device->stream;
-	linear_shape s = shape_of(&k->products.base.desc);
+	ck_linear_shape s = ck_linear_shape_of(&k->products.base.desc);
 	float *db = s.bias < 0 ? NULL : a->din[s.bias];
 	void *workspace = (char *)a->workspace + k->products.ahead;
 	if (a->din[X] || a->din[W] || db) {
@@ -150,7 +119,7 @@ static ck_operand matrix(ck_dtype t, int64_t cols, bool transposed)
 }
 
 /* Chooses what the epilogue does, and asks for the product. */
-static ck_status make_forward(linear_kernel *k, const linear_shape *s, ck_err *err)
+static ck_status make_forward(linear_kernel *k, const ck_linear_shape *s, ck_err *err)
 {
 	bool bias = s->bias >= 0, gelu = s->act == CK_ACT_GELU_TANH && ck_dtype_half(s->t) && s->n % 8 == 0;
 	ck_product p = {.m = s->m,
@@ -174,7 +143,7 @@ static ck_status make_forward(linear_kernel *k, const linear_shape *s, ck_err *e
 	return ck__matmul_new(k->products.base.device, &p, &k->products.forward, err);
 }
 
-static ck_status make_gradients(linear_kernel *k, const linear_shape *s, ck_err *err)
+static ck_status make_gradients(linear_kernel *k, const ck_linear_shape *s, ck_err *err)
 {
 	const ck_op_desc *d = &k->products.base.desc;
 	ck_product dx = {.m = s->m,
@@ -194,9 +163,9 @@ static ck_status make_gradients(linear_kernel *k, const linear_shape *s, ck_err 
 			 .c = matrix(d->real, s->k, false),
 			 .alpha = 1};
 	ck_status status = CK_OK;
-	if (ck__wants(d, X))
+	if (ck_op_wants(d, X))
 		status = ck__matmul_new(k->products.base.device, &dx, &k->products.gradient[DX], err);
-	if (status == CK_OK && ck__wants(d, W))
+	if (status == CK_OK && ck_op_wants(d, W))
 		status = ck__matmul_new(k->products.base.device, &dw, &k->products.gradient[DW], err);
 	return status;
 }
@@ -205,15 +174,15 @@ enum { LEAST_ROWS = 16 }; /* a thread's, in a sum of columns */
 
 ck_status ck__cuda_linear(ck_device *device, const ck_op_desc *desc, ck_kernel **kernel, ck_err *err)
 {
-	linear_shape s = shape_of(desc);
+	ck_linear_shape s = ck_linear_shape_of(desc);
 	linear_kernel *k = ck__matmul_kernel_new(device, desc, sizeof *k, forward, backward);
 	ck_status status = make_forward(k, &s, err);
 	if (status == CK_OK)
 		status = make_gradients(k, &s, err);
-	if (forms_dz(&s) && (ck__wants(desc, X) || ck__wants(desc, W) || ck__wants(desc, s.bias)))
+	if (ck_linear_forms_dz(&s) && (ck_op_wants(desc, X) || ck_op_wants(desc, W) || ck_op_wants(desc, s.bias)))
 		k->dz = ck__aligned((size_t)(s.m * s.n) * ck_dtype_size(s.t));
 	k->columns = ck__columns(device, s.m, s.n, LEAST_ROWS);
-	size_t sums = ck__wants(desc, s.bias) ? ck__aligned(ck__column_sums_workspace(&k->columns)) : 0;
+	size_t sums = ck_op_wants(desc, s.bias) ? ck__aligned(ck__column_sums_workspace(&k->columns)) : 0;
 	k->products.ahead = k->dz + sums;
 	return ck__matmul_kernel_finish(&k->products, status, kernel);
 }

@@ -61,7 +61,7 @@ static linear_way linear_way_of(const ck_op_desc *d)
 {
 	return (linear_way){.t = d->in[0].dtype,
 			    .scale = 1 / (1 - d->attr.p),
-			    .gelu = d->attr.act == CK_ACT_GELU_TANH || d->attr.act == CK_ACT_GELU_ERF,
+			    .gelu = ck_act_gelu(d->attr.act),
 			    .drops = d->attr.p > 0,
 			    .unrounded = d->in[0].dtype != d->out[0].dtype};
 }
